@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* UTF-8 as RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/buffer.h"
+
+/* The length of the longest valid prefix; equals len iff all of it is valid. */
+size_t utf8_valid_prefix(const char *data, size_t len);
+
+/* Decodes one code point at `data` (len > 0) and returns the bytes it takes; 0 if they are not valid. */
+unsigned utf8_decode(const char *data, size_t len, uint32_t *ret_code_point);
+
+/* Writes 1 to 4 bytes; returns their number. A surrogate is written in its 3-byte form (WTF-8). */
+unsigned utf8_encode(uint32_t code_point, char ret_bytes[4]);
+
+/* The largest length <= limit at which `data` can be cut without cutting a code point. */
+size_t utf8_truncate(const char *data, size_t len, size_t limit);
+
+/* Appends `data` with every invalid byte sequence (also WTF-8 surrogates) replaced by U+FFFD. */
+void utf8_add_clean(struct buffer *out, const char *data, size_t len);
+
+/* Columns on a terminal (East Asian wide = 2, combining = 0), by utf8proc. */
+size_t utf8_columns(const char *data, size_t len);
+
+#endif
