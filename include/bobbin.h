@@ -1,4 +1,38 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * bobbin: durable sessions and honest windows for LLM agents.
+ *
+ * A store is a folder of sessions. A session is an append-only log of messages, one JSON object a line; it is the
+ * truth and only grows. Everything else here (the line, the plan of the next request, the tree of forks) is computed
+ * from it.
+ *
+ *	struct bobbin_error error;
+ *	bobbin_store *store;
+ *	bobbin_session *session;
+ *	struct bobbin_ack ack;
+ *
+ *	if (bobbin_store_open(".sessions", NULL, &store, &error) < 0 ||
+ *	    bobbin_session_open(store, "main", NULL, &session, &error) < 0)
+ *		return fail(&error);
+ *	bobbin_session_append_text(session, "user", "I live in Shanghai.", 19, &ack, &error);  // durable on return
+ *	bobbin_session_close(session);
+ *	bobbin_store_close(store);
+ *
+ * Rules that hold everywhere
+ *
+ * Results    Functions return 0 (or a documented positive value) or a negative enum bobbin_code. `ret_…` parameters are
+ *            written on success only. Every `error` parameter may be NULL.
+ * Strings    Inputs are pointer and length, or NUL-terminated where only a `const char *` is asked for. All text is UTF-8.
+ *            Outputs as `char **` are NUL-terminated and belong to the caller: bobbin_free.
+ * Lifetime   A pointer to `const struct …` handed out by a handle lives until the next call on that handle.
+ *            Handles made from another (a session from a store) must be closed before it.
+ * Threads    A handle belongs to one thread at a time. Different handles may be used from different threads. Only
+ *            bobbin_cancel may be called while another thread is inside a call on the same handle. The library starts no
+ *            threads, changes no signal handler and no locale, and prints nothing.
+ * fork(2)    A handle used in a child process is refused with BOBBIN_EINVAL; open again there.
+ * Options    Option structs begin with their size and are set up by their _INIT macro; NULL means all defaults. Zero in a
+ *            member means its default unless it says otherwise.
+ */
 #ifndef BOBBIN_H
 #define BOBBIN_H
 
@@ -15,11 +49,9 @@ extern "C" {
 #define BOBBIN_API
 #endif
 
-/*
- * Errors.
- *
- * Every function that can fail returns 0 or one of these negative codes; the list only grows at its end.
- */
+/* ---- Errors -------------------------------------------------------------------------------------------------- */
+
+/* The list only grows at its end. */
 enum bobbin_code {
 	BOBBIN_OK = 0,
 	BOBBIN_ENOMEM = -1,       /* out of memory; nothing changed */
@@ -39,8 +71,8 @@ enum bobbin_code {
 	BOBBIN_EUNSUPPORTED = -15,/* not known or not built in: a format, a dialect */
 	BOBBIN_EPROVIDER = -16,   /* the model's side failed */
 	BOBBIN_EBUDGET = -17,     /* the request cannot fit the window; the message names the part that is too big */
-	BOBBIN_ECANCELLED = -18,
-	BOBBIN_ETIMEOUT = -19,
+	BOBBIN_ECANCELLED = -18,  /* bobbin_cancel was called */
+	BOBBIN_ETIMEOUT = -19,    /* nothing came within the time given; call again or cancel */
 };
 
 /*
@@ -53,6 +85,521 @@ struct bobbin_error {
 	uint64_t offset;    /* byte offset in the input concerned */
 	char message[496];  /* one sentence for a person, UTF-8 */
 };
+
+/* ---- The library --------------------------------------------------------------------------------------------- */
+
+/* The version of the library, "0.1.0"; lives for ever. */
+BOBBIN_API const char *bobbin_version(void);
+
+/* Memory functions of the host. `allocate` and `reallocate` return NULL when memory is out. */
+struct bobbin_allocator {
+	void *(*allocate)(void *context, size_t bytes);
+	void *(*reallocate)(void *context, void *memory, size_t bytes);
+	void (*release)(void *context, void *memory);
+	void *context;
+};
+
+/* Replaces malloc for the whole process; NULL restores it. Call it before anything else, while no other thread is in
+ * the library. */
+BOBBIN_API void bobbin_set_allocator(const struct bobbin_allocator *allocator);
+
+/* Releases memory that the library gave to the caller (`char **ret_…`). NULL is allowed. */
+BOBBIN_API void bobbin_free(void *memory);
+
+/* ---- Stores -------------------------------------------------------------------------------------------------- */
+
+/* A folder of sessions, opened. */
+typedef struct bobbin_store bobbin_store;
+
+enum bobbin_sync {
+	BOBBIN_SYNC_DEFAULT = 0, /* full */
+	BOBBIN_SYNC_FULL = 1,    /* fdatasync before every acknowledgement: survives a power cut */
+	BOBBIN_SYNC_NONE = 2,    /* no sync: survives kill -9, not a power cut */
+};
+
+struct bobbin_store_options {
+	size_t size;
+	int must_exist;        /* 1: do not create the folder; BOBBIN_ENOTFOUND if it is missing */
+	int read_only;         /* 1: nothing is ever written, also no folder */
+	int force_file_system; /* 1: accept NFS, 9p, FUSE, where locks and syncs may be empty promises */
+	int sync;              /* enum bobbin_sync, for the appends of this handle */
+};
+#define BOBBIN_STORE_OPTIONS_INIT {sizeof(struct bobbin_store_options), 0, 0, 0, 0}
+
+/*
+ * Opens the store in folder `path`; by default it is created (0700, files 0600) when missing. BOBBIN_EREFUSED for a folder
+ * that another user owns or can write to, or on a file system that cannot lock.
+ */
+BOBBIN_API int bobbin_store_open(const char *path, const struct bobbin_store_options *options,
+	bobbin_store **ret_store, struct bobbin_error *error);
+
+/* Closes it; all its sessions must be closed. NULL is allowed. */
+BOBBIN_API void bobbin_store_close(bobbin_store *store);
+
+/* ---- Sessions ------------------------------------------------------------------------------------------------ */
+
+/* One conversation, opened: a snapshot of its log and, unless read-only, the right to append. */
+typedef struct bobbin_session bobbin_session;
+
+#define BOBBIN_SESSION_ID_BYTES 65  /* [A-Za-z0-9_][A-Za-z0-9_-]{0,63} and NUL */
+#define BOBBIN_MESSAGE_ID_BYTES 257
+
+struct bobbin_session_options {
+	size_t size;
+	int must_exist;         /* 1: BOBBIN_ENOTFOUND instead of a new session */
+	int must_not_exist;     /* 1: BOBBIN_EEXIST if it is there */
+	int read_only;
+	const char *owner;      /* of a new session; NULL: "" */
+	const char *title;      /* of a new session; may be NULL */
+	uint64_t segment_bytes; /* of a new session; 0: 16384 */
+};
+#define BOBBIN_SESSION_OPTIONS_INIT {sizeof(struct bobbin_session_options), 0, 0, 0, NULL, NULL, 0}
+
+/*
+ * Opens session `id` (NULL or "": a new one with an id of bobbin's own). Opening writes nothing to a log that is there;
+ * damaged lines are set aside and reported (bobbin_session_faults). BOBBIN_ECORRUPT for a damaged header or a missing,
+ * changed or cyclic ancestor.
+ */
+BOBBIN_API int bobbin_session_open(bobbin_store *store, const char *id, const struct bobbin_session_options *options,
+	bobbin_session **ret_session, struct bobbin_error *error);
+
+/* Closes it and refreshes its meta file. NULL is allowed. */
+BOBBIN_API void bobbin_session_close(bobbin_session *session);
+
+/* Takes in what other processes have appended since. */
+BOBBIN_API int bobbin_session_refresh(bobbin_session *session, struct bobbin_error *error);
+
+struct bobbin_session_info {
+	char id[BOBBIN_SESSION_ID_BYTES];
+	char parent_id[BOBBIN_SESSION_ID_BYTES]; /* "" if it is no fork */
+	const char *owner, *title;   /* never NULL */
+	uint64_t forked_at;          /* messages inherited from the parent's line */
+	uint64_t messages;           /* on the line, the inherited ones included */
+	uint64_t tokens;             /* of the line, estimated */
+	uint64_t bytes;              /* of its own log */
+	uint64_t faults;             /* lines set aside (not known, 0, in a list) */
+	int64_t updated_ns;          /* since 1970: when its log last changed */
+	const char *damaged;         /* NULL, or why it cannot be opened */
+};
+
+/* Facts about an open session. */
+BOBBIN_API const struct bobbin_session_info *bobbin_session_info(bobbin_session *session);
+
+/* The id of the message that the next one follows; "" while there is none. */
+BOBBIN_API const char *bobbin_session_head(bobbin_session *session);
+
+/* ---- Appending ----------------------------------------------------------------------------------------------- */
+
+/* What the store says when a record is durable. */
+struct bobbin_ack {
+	uint64_t seq;
+	char id[BOBBIN_MESSAGE_ID_BYTES];
+	int repeated;    /* the same id and bytes were there already; nothing was written */
+	int side_branch; /* the message does not stand on the line (a conflict, or a late result) */
+};
+
+/*
+ * Appends one message: a JSON object of role user, assistant or tool (see README of src/transcript for its members).
+ * Members not known are kept byte for byte; "seq", "ts" and "crc" are bobbin's own and are refused.
+ *
+ * expect_head  NULL: whatever the head is; otherwise the id the caller saw last ("" for an empty session):
+ *              BOBBIN_ECONFLICT if another writer was faster, and nothing is written.
+ *
+ * On return the record is on disk (sync full). BOBBIN_EUNKNOWN: the sync failed; reopen to see whether it is there.
+ * BOBBIN_EEXIST: its id is taken by other bytes.
+ */
+BOBBIN_API int bobbin_session_append(bobbin_session *session, const char *record, size_t len, const char *expect_head,
+	struct bobbin_ack *ret_ack, struct bobbin_error *error);
+
+/* The same for a message that is only text; `role` is "user" or "assistant". */
+BOBBIN_API int bobbin_session_append_text(bobbin_session *session, const char *role, const char *text, size_t len,
+	struct bobbin_ack *ret_ack, struct bobbin_error *error);
+
+/* Moves the head to message `to` (backwards, forwards, or to another branch); "" goes before the first. Recorded in the log. */
+BOBBIN_API int bobbin_session_rewind(bobbin_session *session, const char *to, struct bobbin_ack *ret_ack,
+	struct bobbin_error *error);
+
+/* Another version of user message `id`: a new branch from its parent, which becomes the line. The old one stays. */
+BOBBIN_API int bobbin_session_edit(bobbin_session *session, const char *id, const char *text, size_t len,
+	struct bobbin_ack *ret_ack, struct bobbin_error *error);
+
+struct bobbin_recovery {
+	uint64_t messages;    /* on the line */
+	uint64_t marked;      /* calls that had no result and now have a marked one */
+	uint64_t faults;      /* damaged lines set aside */
+};
+
+/*
+ * Answers every dangling call at the head with a marked result ("interrupted"), so that a provider accepts the line
+ * again. Idempotent; a turn does it by itself. ret_recovery may be NULL.
+ */
+BOBBIN_API int bobbin_session_recover(bobbin_session *session, struct bobbin_recovery *ret_recovery,
+	struct bobbin_error *error);
+
+/* ---- Reading ------------------------------------------------------------------------------------------------- */
+
+struct bobbin_message {
+	const char *id;
+	const char *parent;   /* "" for a root */
+	const char *role;     /* "user", "assistant", "tool" */
+	const char *origin;   /* "" if a person or the model said it; "injected", "summary" */
+	uint64_t seq;
+	uint64_t line;        /* in its log, 1-based */
+	uint64_t tokens;      /* estimated */
+	uint64_t position;    /* on the line, from 0; UINT64_MAX on another branch */
+	int inherited;        /* it stands in an ancestor's log */
+	int marked;           /* a result that bobbin wrote for a call that had none */
+	const char *record;   /* the log line's exact bytes, NUL-terminated */
+	size_t record_len;
+	const char *text;     /* its readable text; of calls a short form */
+	size_t text_len;
+};
+
+struct bobbin_messages_options {
+	size_t size;
+	const char *from;     /* first message, NULL: from the start */
+	const char *to;       /* last message, NULL: to the head */
+	int all_branches;     /* 1: every message of the log and its ancestors' lines, in order of writing */
+};
+#define BOBBIN_MESSAGES_OPTIONS_INIT {sizeof(struct bobbin_messages_options), NULL, NULL, 0}
+
+/* Messages of a session, one after the other. It sees the session as it was when it was made. */
+typedef struct bobbin_messages bobbin_messages;
+
+/* Begins to read; the session must stay open meanwhile. */
+BOBBIN_API int bobbin_messages_open(bobbin_session *session, const struct bobbin_messages_options *options,
+	bobbin_messages **ret_messages, struct bobbin_error *error);
+
+/* 1 and the next message, 0 at the end, or an error. */
+BOBBIN_API int bobbin_messages_next(bobbin_messages *messages, const struct bobbin_message **ret_message,
+	struct bobbin_error *error);
+
+/* Ends reading. NULL is allowed. */
+BOBBIN_API void bobbin_messages_close(bobbin_messages *messages);
+
+/* ---- Faults -------------------------------------------------------------------------------------------------- */
+
+struct bobbin_fault {
+	const char *kind;     /* a stable word: "torn", "crc", "dangling_call", "orphan_result", "empty_text", … */
+	const char *where;    /* file, JSON place or message id; "" if line and offset say it all */
+	uint64_t line;        /* 1-based; 0: no line */
+	uint64_t offset;      /* bytes */
+	const char *message;  /* what is wrong and what it means */
+	const char *advice;   /* what to do; "" if nothing is needed */
+};
+
+/* A list of faults. */
+typedef struct bobbin_faults bobbin_faults;
+
+/* How many there are in the list. */
+BOBBIN_API size_t bobbin_faults_count(const bobbin_faults *faults);
+
+/* The fault at `index`; NULL past the end. Lives as long as the list. */
+BOBBIN_API const struct bobbin_fault *bobbin_faults_get(const bobbin_faults *faults, size_t index);
+
+/* Releases a list. NULL is allowed. */
+BOBBIN_API void bobbin_faults_free(bobbin_faults *faults);
+
+/* The lines of its log that were set aside, and what is odd about them. */
+BOBBIN_API int bobbin_session_faults(bobbin_session *session, bobbin_faults **ret_faults, struct bobbin_error *error);
+
+/* Everything wrong with session `id`: its log, its ancestors, its meta file, and what a provider would refuse. Writes nothing. */
+BOBBIN_API int bobbin_doctor_session(bobbin_store *store, const char *id, bobbin_faults **ret_faults,
+	struct bobbin_error *error);
+
+/* The same for a foreign transcript or a log given as bytes. `format` NULL: recognised. */
+BOBBIN_API int bobbin_doctor_data(const char *format, const char *data, size_t len, bobbin_faults **ret_faults,
+	struct bobbin_error *error);
+
+/* ---- Lists, forks, trees ------------------------------------------------------------------------------------- */
+
+struct bobbin_list_options {
+	size_t size;
+	const char *owner;  /* NULL: any; otherwise exactly this one */
+	const char *title;  /* NULL: any; otherwise titles or ids that contain it (ASCII case folded) */
+	size_t limit;       /* 0: all */
+};
+#define BOBBIN_LIST_OPTIONS_INIT {sizeof(struct bobbin_list_options), NULL, NULL, 0}
+
+/* Sessions of a store, newest first. */
+typedef struct bobbin_list bobbin_list;
+
+/* Reads heads and caches only, never whole logs. A session that cannot be read is in the list, with the reason. */
+BOBBIN_API int bobbin_list_open(bobbin_store *store, const struct bobbin_list_options *options, bobbin_list **ret_list,
+	struct bobbin_error *error);
+
+/* The next session; NULL at the end. Lives as long as the list. */
+BOBBIN_API const struct bobbin_session_info *bobbin_list_next(bobbin_list *list);
+
+/* Releases a list. NULL is allowed. */
+BOBBIN_API void bobbin_list_close(bobbin_list *list);
+
+struct bobbin_fork_options {
+	size_t size;
+	const char *id;     /* of the new session; NULL: one of bobbin's own */
+	const char *owner;  /* NULL: the parent's */
+	const char *title;  /* NULL: none */
+};
+#define BOBBIN_FORK_OPTIONS_INIT {sizeof(struct bobbin_fork_options), NULL, NULL, NULL}
+
+struct bobbin_forked {
+	char id[BOBBIN_SESSION_ID_BYTES];
+	char through[BOBBIN_MESSAGE_ID_BYTES]; /* last message inherited; "" if none */
+	uint64_t kept;                         /* messages inherited */
+	uint64_t gaps;                         /* damaged lines among them: order across these is a guess */
+};
+
+/*
+ * A new session that begins with the first messages of this one's line, by reference: nothing is copied, the parent is
+ * never changed, and what is appended to either later is not seen by the other.
+ *
+ * at  a plain number of messages from the start of the line, or a message id, inclusive. Walked back so that no call is
+ *     parted from its results; right after a user message is how a reply is made again.
+ */
+BOBBIN_API int bobbin_session_fork(bobbin_session *session, const char *at, const struct bobbin_fork_options *options,
+	struct bobbin_forked *ret_forked, struct bobbin_error *error);
+
+/* Deletes a session with its caches. BOBBIN_EREFUSED while forks refer to it, BOBBIN_EBUSY during a turn. */
+BOBBIN_API int bobbin_session_delete(bobbin_store *store, const char *id, struct bobbin_error *error);
+
+struct bobbin_tree_node {
+	const struct bobbin_session_info *session;
+	unsigned depth;     /* 0 for a root */
+	int last;           /* no sibling follows */
+};
+
+/* Forks as trees, each parent before its children. */
+typedef struct bobbin_tree bobbin_tree;
+
+/* The tree that session `id` belongs to, or all of them with id NULL. */
+BOBBIN_API int bobbin_tree_open(bobbin_store *store, const char *id, bobbin_tree **ret_tree, struct bobbin_error *error);
+
+/* The next node; NULL at the end. Lives as long as the tree. */
+BOBBIN_API const struct bobbin_tree_node *bobbin_tree_next(bobbin_tree *tree);
+
+/* Releases a tree. NULL is allowed. */
+BOBBIN_API void bobbin_tree_close(bobbin_tree *tree);
+
+/* ---- Other products' sessions in -------------------------------------------------------------------------------- */
+
+struct bobbin_import_options {
+	size_t size;
+	const char *format;  /* NULL: recognised */
+	const char *id;      /* of the new session, if the data holds just one conversation; NULL: bobbin's own */
+	const char *owner;
+	const char *name;    /* of the file, for titles and warnings; may be NULL */
+};
+#define BOBBIN_IMPORT_OPTIONS_INIT {sizeof(struct bobbin_import_options), NULL, NULL, NULL, NULL}
+
+struct bobbin_imported {
+	char id[BOBBIN_SESSION_ID_BYTES];
+	const char *foreign_id, *title;    /* never NULL */
+	uint64_t messages, calls, results;
+	uint64_t messages_on_line;
+};
+
+/* What an import did. */
+typedef struct bobbin_import bobbin_import;
+
+/*
+ * Reads a transcript and stores each of its conversations as a new session; durable on return. If anything fails,
+ * no session of it is left behind. BOBBIN_EINPUT with line and offset when it cannot be read.
+ */
+BOBBIN_API int bobbin_import_data(bobbin_store *store, const char *data, size_t len,
+	const struct bobbin_import_options *options, bobbin_import **ret_import, struct bobbin_error *error);
+
+/* The name of the format that was read; lives as long as the import. */
+BOBBIN_API const char *bobbin_import_format(const bobbin_import *import);
+
+/* How many sessions were made. */
+BOBBIN_API size_t bobbin_import_count(const bobbin_import *import);
+
+/* The session at `index`; NULL past the end. Lives as long as the import. */
+BOBBIN_API const struct bobbin_imported *bobbin_import_get(const bobbin_import *import, size_t index);
+
+/* What was mended or left out. Lives as long as the import. */
+BOBBIN_API const bobbin_faults *bobbin_import_warnings(const bobbin_import *import);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_import_free(bobbin_import *import);
+
+/* The names of the formats that can be read, ended by NULL; lives for ever. */
+BOBBIN_API const char *const *bobbin_import_formats(void);
+
+/* ---- The window: the next request ------------------------------------------------------------------------------ */
+
+struct bobbin_window_options {
+	size_t size;
+	const char *model;        /* sets window, reserve and counting; NULL: unknown model, estimated tokens */
+	uint64_t window;          /* tokens; 0: the model's, or 128000 */
+	int64_t output_reserve;   /* tokens; -1: min(the model's maximum output, window / 4) */
+	int64_t margin;           /* tokens; -1: 2 % of the window */
+	const char *system;       /* the system prompt, made fresh for each request and never stored */
+	size_t system_len;
+	const char *tools;        /* a JSON array of tool definitions, in any dialect */
+	size_t tools_len;
+	double trigger;           /* share of the history budget at which it is too full; 0: 0.7 */
+	uint64_t trigger_tokens;  /* in tokens instead; 0: none */
+	double target;            /* share to come down to; 0: 0.4 */
+	uint64_t tail_min, tail_max; /* tokens of the newest messages kept verbatim; 0: min(24000, a quarter of the history) */
+	uint64_t keep_recent;     /* messages instead: back to the turn start at or before the N-th last; 0: none */
+	uint64_t keep_first;      /* messages at the start that always stay */
+	uint64_t byte_limit;      /* of the body; 0: the dialect's */
+	const char *at;           /* plan as of this message; NULL: the head */
+};
+#define BOBBIN_WINDOW_OPTIONS_INIT \
+	{sizeof(struct bobbin_window_options), NULL, 0, -1, -1, NULL, 0, NULL, 0, 0.0, 0, 0.0, 0, 0, 0, 0, 0, NULL}
+
+/* All in tokens. window = reserve + margin + system + tools + injected + history. */
+struct bobbin_budget {
+	uint64_t window, output_reserve, margin, system, tools, injected, history;
+	uint64_t trigger, target, tail, record;
+	uint64_t line;            /* the whole line */
+	uint64_t view;            /* what is shown of it */
+	int over_trigger;         /* line or view has reached the trigger */
+	int exact;                /* counted with the model's own tokenizer, not estimated */
+	const char *counted_by;   /* its name: "o200k_base", "estimate" */
+};
+
+struct bobbin_part {
+	const char *kind;         /* "system", "tools", "injected", "record", "pinned", "messages" */
+	const char *from, *to;    /* message ids; "" for parts that are no messages */
+	uint64_t messages, tokens;
+	const char *source;       /* where it comes from */
+	const char *reason;       /* why it is shown, or shown like this */
+};
+
+struct bobbin_hidden {
+	const char *from, *to;    /* message ids, inclusive */
+	uint64_t messages, tokens;
+	const char *reason;
+	const char *pointer;      /* how to get it back */
+};
+
+/* The complete next request, planned: what is shown, what is not, and why. */
+typedef struct bobbin_plan bobbin_plan;
+
+/* Plans the next request of a session; reads only what will be shown. BOBBIN_EBUDGET when even the floor does not fit. */
+BOBBIN_API int bobbin_plan_make(bobbin_session *session, const struct bobbin_window_options *options,
+	bobbin_plan **ret_plan, struct bobbin_error *error);
+
+/* Releases a plan; before its session is closed. NULL is allowed. */
+BOBBIN_API void bobbin_plan_free(bobbin_plan *plan);
+
+/* The numbers. Lives as long as the plan, like all that follows. */
+BOBBIN_API const struct bobbin_budget *bobbin_plan_budget(const bobbin_plan *plan);
+
+/* The id of the first message kept verbatim; "" when nothing is cut. */
+BOBBIN_API const char *bobbin_plan_cut(const bobbin_plan *plan);
+
+/* Inside a turn that is too long: the first round kept verbatim after its user message; "" if none. */
+BOBBIN_API const char *bobbin_plan_inner_cut(const bobbin_plan *plan);
+
+/* 1 if there is a compaction record that no longer fits the line and is therefore not used. */
+BOBBIN_API int bobbin_plan_summary_stale(const bobbin_plan *plan);
+
+/* The parts of the request in order; NULL past the end. */
+BOBBIN_API const struct bobbin_part *bobbin_plan_part(const bobbin_plan *plan, size_t index);
+
+/* The ranges that are not shown, in order; NULL past the end. */
+BOBBIN_API const struct bobbin_hidden *bobbin_plan_hidden(const bobbin_plan *plan, size_t index);
+
+/* The plan as one JSON object. */
+BOBBIN_API int bobbin_plan_json(const bobbin_plan *plan, char **ret_text, size_t *ret_len, struct bobbin_error *error);
+
+/*
+ * The exact body that would be sent. dialect: "openai-chat", "openai-responses", "anthropic". It passes bobbin_check.
+ */
+BOBBIN_API int bobbin_plan_request(const bobbin_plan *plan, const char *dialect, char **ret_body, size_t *ret_len,
+	struct bobbin_error *error);
+
+/* Is this body acceptable to a strict provider? An empty list says yes. BOBBIN_EUNSUPPORTED for an unknown dialect. */
+BOBBIN_API int bobbin_check(const char *dialect, const char *body, size_t len, bobbin_faults **ret_faults,
+	struct bobbin_error *error);
+
+/* The dialects, ended by NULL; lives for ever. */
+BOBBIN_API const char *const *bobbin_dialects(void);
+
+/*
+ * Counts tokens of `text` with an encoding ("o200k_base", "cl100k_base", "estimate") or, with encoding NULL, with that of
+ * `model`. ret_exact is 1 if that is the tokenizer itself and not an estimate.
+ */
+BOBBIN_API int bobbin_count_tokens(const char *encoding, const char *model, const char *text, size_t len,
+	uint64_t *ret_tokens, int *ret_exact, struct bobbin_error *error);
+
+/* ---- Models and turns ------------------------------------------------------------------------------------------ */
+
+/* A model that can be asked. */
+typedef struct bobbin_model bobbin_model;
+
+/* spec: "mock" (deterministic, offline) or "mock:FILE" (a script). BOBBIN_EUNSUPPORTED for others. */
+BOBBIN_API int bobbin_model_open(const char *spec, bobbin_model **ret_model, struct bobbin_error *error);
+
+/* Closes it; no turn may be running on it. NULL is allowed. */
+BOBBIN_API void bobbin_model_close(bobbin_model *model);
+
+enum bobbin_event_type {
+	BOBBIN_EVENT_RECOVERED = 1, /* number: messages on the line; text: a sentence about it. First of every turn */
+	BOBBIN_EVENT_PLANNED,       /* a request is about to be sent; number: its tokens; text: a sentence */
+	BOBBIN_EVENT_TEXT,          /* a piece of the answer, whole UTF-8 characters */
+	BOBBIN_EVENT_THINKING,      /* a piece of the model's readable reasoning */
+	BOBBIN_EVENT_CALL,          /* the model wants a tool: id, name, text = arguments (JSON). Answer it: bobbin_turn_result */
+	BOBBIN_EVENT_NOTE,          /* something a person may want to know: a retry, a conflict, a side branch */
+	BOBBIN_EVENT_STORED,        /* a message is durable: id */
+	BOBBIN_EVENT_DONE,          /* the turn is over; id: of the final answer; text: why the model stopped */
+};
+
+struct bobbin_event {
+	int type;            /* enum bobbin_event_type */
+	const char *id;      /* never NULL */
+	const char *name;    /* never NULL */
+	const char *text;    /* never NULL, NUL-terminated */
+	size_t text_len;
+	uint64_t number;
+	/* usage so far in this turn, as the provider reports it */
+	uint64_t input_tokens, cached_tokens, output_tokens;
+	int reported;        /* 0: the provider has reported nothing */
+};
+
+struct bobbin_turn_options {
+	size_t size;
+	const struct bobbin_window_options *window; /* budget, system prompt, tools; NULL: defaults and the model's window */
+	int regenerate;      /* 1: no new user message; another reply to the last one, on a branch */
+	int64_t wait_ms;     /* for another turn on the session to end; 0: BOBBIN_EBUSY at once */
+	const char *run, *routine; /* start of a routine's run: recorded before the message; NULL: none */
+};
+#define BOBBIN_TURN_OPTIONS_INIT {sizeof(struct bobbin_turn_options), NULL, 0, 0, NULL, NULL}
+
+/* One turn: a user message, the model's answer, and the rounds of tool calls between them. */
+typedef struct bobbin_turn bobbin_turn;
+
+/*
+ * Begins a turn: takes the session's turn lock, recovers the line, and appends the user's message, durable before anything
+ * is sent. After a failure here the session is as it was, or holds the message if the error came later.
+ */
+BOBBIN_API int bobbin_turn_start(bobbin_session *session, bobbin_model *model, const char *text, size_t len,
+	const struct bobbin_turn_options *options, bobbin_turn **ret_turn, struct bobbin_error *error);
+
+/*
+ * The next event, waiting at most timeout_ms (negative: as long as it takes). 1 and an event; 0 after DONE; or an error:
+ * BOBBIN_ETIMEOUT (call again), BOBBIN_EPROVIDER, BOBBIN_ECANCELLED, BOBBIN_EINVAL (a call is not answered yet), …
+ * After an error other than BOBBIN_ETIMEOUT the turn is over; everything acknowledged stays.
+ */
+BOBBIN_API int bobbin_turn_next(bobbin_turn *turn, int64_t timeout_ms, const struct bobbin_event **ret_event,
+	struct bobbin_error *error);
+
+/* Answers a call of the model. When all calls of a batch are answered, results are durable and the model is asked again. */
+BOBBIN_API int bobbin_turn_result(bobbin_turn *turn, const char *call_id, const char *text, size_t len, int is_error,
+	struct bobbin_error *error);
+
+/* A file descriptor that becomes readable when bobbin_turn_next has something, or -1: then call it with a timeout. */
+BOBBIN_API int bobbin_turn_fd(const bobbin_turn *turn);
+
+/* Stops a turn from any thread: bobbin_turn_next returns BOBBIN_ECANCELLED soon. What has arrived is not stored as an answer. */
+BOBBIN_API void bobbin_cancel(bobbin_turn *turn);
+
+/* Ends it and gives the turn lock back; a turn that is not done is cancelled. NULL is allowed. */
+BOBBIN_API void bobbin_turn_free(bobbin_turn *turn);
 
 #ifdef __cplusplus
 }
