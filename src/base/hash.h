@@ -8,6 +8,8 @@
 
 /* Continues from `crc` (0 to begin). crc32c(0, "123456789", 9) == 0xe3069283. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
+/* The same without the instruction: what crc32c() is where the processor has none, and its check elsewhere. */
+uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len);
 
 #define SHA256_BYTES 32
 #define SHA256_HEX_BYTES 65 /* with NUL */
@@ -26,7 +28,7 @@ void sha256_release(struct sha256 *hash);
 int sha256_of(const void *data, size_t len, uint8_t ret_digest[SHA256_BYTES]);
 void hex_encode(const uint8_t *bytes, size_t len, char *ret_text); /* 2 * len + 1 bytes, lower case */
 
-/* A fast 64-bit hash for tables in memory; its values are never stored. */
+/* A fast 64-bit hash for tables in memory; its values are never stored, and differ between byte orders. */
 uint64_t hash_bytes(const void *data, size_t len);
 
 #endif

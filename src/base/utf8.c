@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * UTF-8. One table of lead bytes decides everything: how many bytes follow, and the range of the second byte,
+ * which is where RFC 3629 rules out overlong forms, surrogates and what lies above U+10FFFF.
+ */
+#include "base/utf8.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <utf8proc.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* The rule of a lead byte; len 0: it cannot lead. */
+struct lead {
+	uint8_t len, second_min, second_max;
+};
+
+static inline struct lead lead_of(uint8_t byte)
+{
+	if (byte < 0x80)
+		return (struct lead){1, 0, 0};
+	if (byte < 0xc2)
+		return (struct lead){0, 0, 0};
+	if (byte < 0xe0)
+		return (struct lead){2, 0x80, 0xbf};
+	if (byte < 0xf0)
+		return (struct lead){3, byte == 0xe0 ? 0xa0 : 0x80, byte == 0xed ? 0x9f : 0xbf};
+	if (byte < 0xf5)
+		return (struct lead){4, byte == 0xf0 ? 0x90 : 0x80, byte == 0xf4 ? 0x8f : 0xbf};
+	return (struct lead){0, 0, 0};
+}
+
+static inline bool is_continuation(uint8_t byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* How many of the bytes at `data` (len > 0) fit the start of one code point; *ret_whole: they are all of it.
+ */
+static inline unsigned fitting_bytes(const uint8_t *data, size_t len, bool *ret_whole)
+{
+	struct lead lead = lead_of(data[0]);
+	*ret_whole = lead.len == 1;
+	if (lead.len < 2)
+		return lead.len;
+	if (len < 2 || data[1] < lead.second_min || data[1] > lead.second_max)
+		return 1;
+	unsigned fits = 2;
+	while (fits < lead.len && fits < len && is_continuation(data[fits]))
+		fits++;
+	*ret_whole = fits == lead.len;
+	return fits;
+}
+
+/* The number of leading ASCII bytes, found many at a time. */
+static inline size_t ascii_prefix(const char *data, size_t len)
+{
+	size_t at = 0;
+#if defined(__SSE2__)
+	for (; len - at >= 32; at += 32) {
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(data + at));
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(data + at + 16));
+		unsigned high = (unsigned)_mm_movemask_epi8(a) | (unsigned)_mm_movemask_epi8(b) << 16;
+		if (high)
+			return at + (unsigned)__builtin_ctz(high);
+	}
+#endif
+	for (; len - at >= 8; at += 8) {
+		uint64_t word;
+		memcpy(&word, data + at, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	while (at < len && !(data[at] & 0x80))
+		at++;
+	return at;
+}
+
+size_t utf8_valid_prefix(const char *data, size_t len)
+{
+	const uint8_t *bytes = (const uint8_t *)data;
+	size_t at = 0;
+	for (;;) {
+		at += ascii_prefix(data + at, len - at);
+		/* Stays here while the text is not ASCII: the wide loop above costs more than it gains there.
+		 */
+		while (at < len && bytes[at] >= 0x80) {
+			bool whole;
+			unsigned fits = fitting_bytes(bytes + at, len - at, &whole);
+			if (!whole)
+				return at;
+			at += fits;
+		}
+		if (at >= len)
+			return len;
+	}
+}
+
+unsigned utf8_decode(const char *data, size_t len, uint32_t *ret_code_point)
+{
+	const uint8_t *bytes = (const uint8_t *)data;
+	bool whole;
+	unsigned taken = fitting_bytes(bytes, len, &whole);
+	if (!whole)
+		return 0;
+	uint32_t code_point = taken == 1 ? bytes[0] : bytes[0] & (0x7fu >> taken);
+	for (unsigned i = 1; i < taken; i++)
+		code_point = code_point << 6 | (bytes[i] & 0x3f);
+	*ret_code_point = code_point;
+	return taken;
+}
+
+unsigned utf8_encode(uint32_t code_point, char ret_bytes[4])
+{
+	static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	unsigned len = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
+	for (unsigned i = len - 1; i > 0; i--) {
+		ret_bytes[i] = (char)(0x80 | (code_point & 0x3f));
+		code_point >>= 6;
+	}
+	ret_bytes[0] = (char)(marks[len] | code_point);
+	return len;
+}
+
+size_t utf8_truncate(const char *data, size_t len, size_t limit)
+{
+	if (limit >= len)
+		return len;
+	size_t start = limit;
+	while (start > 0 && limit - start < 3 && is_continuation((uint8_t)data[start]))
+		start--;
+	return start + lead_of((uint8_t)data[start]).len > limit ? start : limit;
+}
+
+void utf8_add_clean(struct buffer *out, const char *data, size_t len)
+{
+	const uint8_t *bytes = (const uint8_t *)data;
+	for (size_t at = 0; at < len;) {
+		size_t valid = utf8_valid_prefix(data + at, len - at);
+		buffer_add(out, data + at, valid);
+		at += valid;
+		if (at == len)
+			return;
+		bool whole;
+		unsigned bad = fitting_bytes(bytes + at, len - at, &whole);
+		bool surrogate = bytes[at] == 0xed && len - at >= 3 && is_continuation(bytes[at + 1]) &&
+				 is_continuation(bytes[at + 2]);
+		at += surrogate ? 3 : bad ? bad : 1;
+		buffer_add_text(out, REPLACEMENT);
+	}
+}
+
+size_t utf8_columns(const char *data, size_t len)
+{
+	size_t columns = 0;
+	for (size_t at = 0; at < len;) {
+		uint32_t code_point;
+		unsigned taken = utf8_decode(data + at, len - at, &code_point);
+		/* A terminal shows one U+FFFD for a byte it cannot decode. */
+		columns += taken ? (size_t)utf8proc_charwidth((utf8proc_int32_t)code_point) : 1;
+		at += taken ? taken : 1;
+	}
+	return columns;
+}
