@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session's log: a file of JSON lines that only grows, and the message tree it holds.
+ *
+ *	{"type":"session","id":"s-8f3a","owner":"ana","v":1,"segment_bytes":16384,"ts":"…","crc":"5f1c09aa"}
+ *	{"seq":1,"role":"user","content":"When will my order arrive?","ts":"…","crc":"…"}
+ *	{"seq":2,"type":"usage","for":"m1",…,"crc":"…"}
+ *
+ * RECORDS are all well-formed lines of this log's own file in file order, by number from 0: messages and
+ *control records (an object without a role). NODES are the messages, those inherited by a fork included, by
+ *number from 0. A parent's node numbers are the same in its forks. Numbers never change while a handle is
+ *open, refresh only adds.
+ *
+ *	parent P   node 0  1  2  3  4  5  6            fork F of P at node 3: inherits the line 0 1 2 3
+ *	fork F     node 0  1  2  3  |  4  5            its own messages are numbered on from there
+ *
+ * A nodes's id is its "id", or m<seq>. (session, id) names it; of two equal ids a fork's own comes first.
+ *
+ * Invariants:
+ * (1) Opening and reading never write. Bytes that were acknowledged are never changed or removed.
+ * (2) Every record is one line, written by one write(2) under an exclusive lock; if the file does not end in
+ *a newline, that write begins with one. An unterminated last line counts iff it is a whole record. (3) What
+ *append acknowledged is on disk (mode full), is found by every later open, and has a sequence number nobody
+ *     else has. What it refused has left no trace.
+ * (4) A line that cannot be read is a fault (see log_faults) and stops nothing after it. The message after it
+ *is marked NODE_GAP. (5) The head moves iff a message's parent is the head, or it says "branch":true, or by a
+ *rewind record. `ts` orders nothing. (6) Bytes read back are checked against what was indexed: a log cut or
+ *swapped under a handle gives BOBBIN_ECORRUPT or BOBBIN_EIO, never other bytes and never a crash.
+ *
+ * Threads: a handle belongs to one thread at a time. Several handles, threads and processes may have the same
+ *log. All functions take error NULL. Node and record arguments must come from the same handle; others are
+ *checked and give BOBBIN_EINVAL.
+ */
+#ifndef STORE_LOG_H
+#define STORE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/slice.h"
+#include "store/store.h"
+#include "transcript/message.h"
+#include "transcript/path.h"
+
+#define LOG_VERSION 1
+#define NODE_NONE UINT32_MAX
+#define RECORD_NONE UINT32_MAX
+
+struct log;
+
+/* ---- Making, opening, closing
+ * ------------------------------------------------------------------------------- */
+
+enum log_mode { LOG_READ, LOG_WRITE };
+
+struct log_create_options {
+	struct slice id;	/* {NULL, 0}: a new one is made */
+	struct slice owner;	/* at most LIMIT_OWNER_BYTES of UTF-8; may be empty */
+	struct slice title;	/* at most LIMIT_TITLE_BYTES; may be empty */
+	uint32_t segment_bytes; /* 0: LOG_SEGMENT_BYTES_DEFAULT; fixed for the session's life */
+	int sync;	      /* enum store_sync; LOG_SYNC_STORE: the store's default, and not written down */
+	bool redact_on_write; /* written down; masking itself is not this room's */
+};
+#define LOG_SEGMENT_BYTES_DEFAULT 16384u
+#define LOG_SYNC_STORE (-1)
+#define LOG_CREATE_OPTIONS_INIT                                                                              \
+	{                                                                                                    \
+		{NULL, 0}, {NULL, 0}, {NULL, 0}, 0, LOG_SYNC_STORE, false                                    \
+	}
+
+/* A new session with its header line; the file and its name are durable on return (mode full). The handle is
+ * open for writing. BOBBIN_EEXIST, BOBBIN_EINVAL (bad id, owner, title), BOBBIN_ENOSPC, BOBBIN_EIO. */
+int log_create(struct store *store, const struct log_create_options *options, struct log **ret_log,
+	struct bobbin_error *error);
+
+/*
+ * Opens a session and its ancestors. BOBBIN_ENOTFOUND; BOBBIN_EINVAL (bad id); BOBBIN_EREFUSED (a link, no
+ * regular file, another user's); BOBBIN_ECORRUPT: a header that is damaged, or an ancestor that is missing,
+ * damaged, cyclic or not what was forked: never an empty session in its place. LOG_WRITE on a log of a newer
+ * version or on one others may write to (mode & 022) gives BOBBIN_EREADONLY, respectively BOBBIN_EREFUSED;
+ * LOG_READ opens both. A log that others may only read (0644) is accepted; the first append makes it 0600.
+ */
+int log_open(struct store *store, struct slice id, enum log_mode mode, struct log **ret_log,
+	struct bobbin_error *error);
+
+/* Sees what others appended since. Takes no lock. BOBBIN_ECORRUPT when the file shrank or is another one: the
+ * handle is then good for nothing but closing. */
+int log_refresh(struct log *log, struct bobbin_error *error);
+
+/* Writes the meta file if this handle appended something (failure is ignored: it is a cache) and closes. NULL
+ * allowed. */
+void log_close(struct log *log);
+
+/* Writes the meta file now, atomically (old or new, never half). */
+int log_write_meta(struct log *log, struct bobbin_error *error);
+
+/* From the header, later session lines, and (for what those do not say) meta.json. Lives as long as the
+ * handle. */
+struct log_info {
+	const char *id;
+	const char *owner, *title; /* "" if none */
+	const char *created;	   /* ts of the header; "" if none */
+	uint64_t version;	   /* 0: no header */
+	uint32_t segment_bytes;
+	enum store_sync sync;
+	bool redact_on_write;
+	bool writable; /* false: LOG_READ, a newer version, or after a failed sync */
+	bool has_watermark;
+	uint64_t watermark; /* messages before the cut, from stores that kept it in meta.json only */
+
+	const char *parent_id; /* "" if it is no fork; then the rest is 0 and "" */
+	const char *base_id;   /* the log that holds `through`: the parent or one of its ancestors */
+	const char *through;   /* id of the last inherited message; "" if none is inherited */
+	uint64_t forked_at;    /* inherited messages */
+	uint64_t parent_seq, parent_end, parent_hash;
+};
+const struct log_info *log_info(const struct log *log);
+struct store *log_store(const struct log *log);
+
+/* ---- Appending
+ * ---------------------------------------------------------------------------------------------- */
+
+/* What an appended record became. */
+struct log_ack {
+	uint64_t seq;
+	uint32_t record;	/* RECORD_NONE if `repeated` and inherited */
+	uint32_t node;		/* NODE_NONE for control records */
+	bool repeated;		/* the same id and bytes were there already */
+	bool aside;		/* stored beside the head because of a conflict */
+	char id[PATH_ID_BYTES]; /* a message's id; "" for control records */
+};
+
+enum log_conflict {
+	LOG_CONFLICT_REFUSE, /* BOBBIN_ECONFLICT, nothing is written */
+	LOG_CONFLICT_ASIDE,  /* the messages are stored as a side branch below `expected`; the head stays */
+};
+
+struct log_append_options {
+	bool check_head;	    /* compare and swap: the head must be `expected_head` */
+	struct slice expected_head; /* its id; {NULL, 0}: there must be no message yet */
+	enum log_conflict on_conflict;
+};
+
+/*
+ * Appends `count` records, JSON objects as text: all of them or none (a crash in between leaves the first
+ * few, whole and unacknowledged). One write each, one sync at the end; returns 0 once that is done. options
+ * NULL: no check.
+ *
+ * A record with "role" is a message, one without is a control record and must have "type" (a string; any but
+ * "session"). Members "seq" and "crc" are replaced; "ts" is kept if it is a string, else replaced; all other
+ * bytes stay, but for line breaks between tokens. ret_acks (NULL allowed) has room for `count`.
+ *
+ * Messages: checked by message_parse; role system or developer is refused; "id" may be given but not of the
+ * form m[1-9][0-9]*; "parent" must be null or a message of this session that is already stored (also earlier
+ * in this call). Without "parent" the head is the parent, but for a tool result whose call is not in the
+ * head's open batch: its parent is its call, and the head stays. A "rewind" record moves the head to the
+ * message "to" names (null: before the first); log_rewind does that with checks. Only messages take part in
+ * check_head. A call whose messages are all stored already (same id, same bytes) is acknowledged again before
+ * the head is compared.
+ *
+ * BOBBIN_EINPUT: not such a record, a duplicate key, an unknown parent (error->line: 1-based number of the
+ * record); BOBBIN_EEXIST: the id is taken by other bytes; BOBBIN_ECONFLICT; BOBBIN_EBUSY: the log's lock was
+ * not free within LIMIT_LOCK_WAIT_MS; BOBBIN_ENOSPC, BOBBIN_EIO: nothing was stored, the next append may
+ * work; BOBBIN_EUNKNOWN: the sync failed, whether the records are durable is unknown, and the handle refuses
+ * to write (BOBBIN_EREADONLY) until the log is opened anew; BOBBIN_ELIMIT: a line over LIMIT_LINE_BYTES;
+ * BOBBIN_ENOTFOUND: the session was deleted; BOBBIN_ECORRUPT: the file is another one now.
+ */
+int log_append(struct log *log, const struct slice *records, size_t count,
+	const struct log_append_options *options, struct log_ack *ret_acks, struct bobbin_error *error);
+
+struct log_rewind {
+	uint32_t node; /* the new head; NODE_NONE: before the first message */
+	bool gap;      /* a damaged place lies between the old head and the new one */
+	uint64_t seq;  /* of the rewind record */
+};
+/* Moves the head to the message `to` ({NULL, 0}: before the first), backwards or forwards, by appending
+ * {"type":"rewind","to":…}. BOBBIN_ENOTFOUND if there is no such message; else as log_append. */
+int log_rewind(struct log *log, struct slice to, struct log_rewind *ret_result, struct bobbin_error *error);
+
+/* Changes title (data NULL: leave) by appending a session line. */
+int log_set_title(struct log *log, struct slice title, struct bobbin_error *error);
+
+/* ---- Forking
+ * ------------------------------------------------------------------------------------------------ */
+
+struct log_fork_options {
+	struct log_create_options create; /* id, owner, title, sync; segment_bytes 0: the parent's */
+	bool by_count;	 /* keep the first `count` messages of the line, else through message `at` */
+	uint64_t count;	 /* 0 … messages on the line */
+	struct slice at; /* inclusive; a message anywhere in the tree: the fork's line leads to it */
+};
+
+struct log_fork {
+	uint64_t kept;	      /* messages inherited */
+	uint64_t walked_back; /* how many fewer than asked for, so that no call is parted from its results */
+	bool gap;	      /* a damaged place of the log lies in what was kept: a message may be missing */
+	char through[PATH_ID_BYTES]; /* the last one kept; "" for none */
+};
+
+/*
+ * A new session whose first messages are those of `parent` (refreshed first, synced; its bytes do not
+ * change). Costs a header line whatever the parent's size. What is inherited: the line up to the cut, and
+ * late results of its calls that lie before the cut in the file. BOBBIN_ENOTFOUND: no such message;
+ * BOBBIN_EINVAL: count too large; BOBBIN_ELIMIT: over LIMIT_FORK_DEPTH ancestors; else as log_create.
+ */
+int log_fork(struct log *parent, const struct log_fork_options *options, struct log_fork *ret_fork,
+	struct log **ret_child, struct bobbin_error *error);
+
+/* The log that `log` inherits from (info->base_id), with all of its records, also those after the cut; NULL
+ * if it is no fork. Owned by `log`, for reading only. */
+struct log *log_base(const struct log *log);
+
+/* ---- The message tree
+ * --------------------------------------------------------------------------------------- */
+
+enum {
+	NODE_LATE = 1,	  /* a result outside the batch it answers: hangs on its call, beside the line */
+	NODE_ORPHAN = 2,  /* a result whose call is not in the log */
+	NODE_GAP = 4,	  /* a line before it could not be read, or its parent is not there: a message may be
+			     missing */
+	NODE_CRC = 8,	  /* its crc does not match: it is shown, and reported */
+	NODE_OWN_ID = 16, /* the id was given by the client */
+	NODE_BRANCH = 32, /* says "branch":true */
+};
+
+struct log_node {
+	uint32_t parent; /* NODE_NONE: a root */
+	uint32_t depth;	 /* messages before it on its line */
+	uint64_t seq;
+	enum message_role role;
+	enum message_origin origin;
+	enum message_marker marker;
+	uint32_t flags; /* NODE_… */
+	uint32_t calls;
+	uint32_t level;	 /* 0: of this log's file; 1: of its base; … */
+	uint64_t offset; /* of its line in that file */
+	uint32_t length; /* of the record, without line break */
+	uint64_t chain;	 /* hash over its line up to here (index.h) */
+};
+
+uint32_t log_node_count(
+	const struct log *log); /* some of them inherited files' nodes that are not part of this session */
+int log_node(const struct log *log, uint32_t node, struct log_node *ret_node);
+uint32_t log_head(const struct log *log);		 /* NODE_NONE: no message */
+bool log_has_node(const struct log *log, uint32_t node); /* part of this session */
+
+/* The node with this id (as given, or m<seq>): BOBBIN_ENOTFOUND, BOBBIN_EIO, BOBBIN_ECORRUPT, BOBBIN_ENOMEM.
+ */
+int log_find(struct log *log, struct slice id, uint32_t *ret_node, struct bobbin_error *error);
+int log_node_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error);
+
+/* The node at `depth` on the line to `node`: O(log n). NODE_NONE if it is shorter. */
+uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth);
+/* Whether `node` is on the line to `head`: O(log n). */
+bool log_on_line(const struct log *log, uint32_t node, uint32_t head);
+/* The line to `node` (NODE_NONE: empty), first message first, in the arena. */
+int log_line(
+	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count);
+/* Messages whose parent is `node` (NODE_NONE: the roots), in order of appearance; late results too. */
+int log_children(
+	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count);
+/* Late results that answer calls of the assistant message `node`, oldest first. */
+int log_late_results(
+	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count);
+/* Whether a damaged place lies on the line from `ancestor` (exclusive; NODE_NONE: from the start) to `node`.
+ */
+bool log_gap(const struct log *log, uint32_t ancestor, uint32_t node);
+
+/* Reads and parses a message; bytes and strings live in `arena`. */
+int log_message(struct log *log, uint32_t node, struct arena *arena, struct message *ret_message,
+	struct bobbin_error *error);
+
+/* ---- Records
+ * ------------------------------------------------------------------------------------------------ */
+
+enum record_kind {
+	RECORD_MESSAGE,
+	RECORD_SESSION, /* the header and later additions to it */
+	RECORD_USAGE,
+	RECORD_REWIND,
+	RECORD_RUN,
+	RECORD_SEGMENT,
+	RECORD_COMPACTION,
+	RECORD_CLEAR,
+	RECORD_SYSTEM, /* a system message of an old log: read, ignored, never shown */
+	RECORD_OTHER,  /* a "type" this version does not know: kept */
+	RECORD_KINDS,
+};
+
+struct log_record {
+	enum record_kind kind;
+	uint64_t seq;	 /* 0 for session lines */
+	uint64_t offset; /* of the line in this log's file */
+	uint32_t length;
+	uint32_t node;	   /* of a message, else NODE_NONE */
+	uint32_t head;	   /* the head once this record counts */
+	uint32_t previous; /* the record of the same kind before it, or RECORD_NONE */
+};
+
+uint32_t log_record_count(const struct log *log); /* of its own file */
+int log_record(const struct log *log, uint32_t record, struct log_record *ret_record);
+/* The newest of a kind in its own file (walk on with ->previous), or RECORD_NONE. */
+uint32_t log_newest(const struct log *log, enum record_kind kind);
+/* Reads a record's exact bytes into the arena and validates them. */
+int log_record_read(struct log *log, uint32_t record, struct arena *arena, struct json *ret_record,
+	struct bobbin_error *error);
+
+enum fault_kind {
+	FAULT_TORN,  /* ends in the middle; a write that was interrupted */
+	FAULT_NULS,  /* NUL bytes where text should be */
+	FAULT_UTF8,  /* invalid UTF-8 */
+	FAULT_JSON,  /* not JSON for another reason */
+	FAULT_GLUED, /* several values on one line: all whole records in it are read */
+	FAULT_SHAPE, /* JSON, but no record: not an object, no role or type, a member of the wrong type */
+	FAULT_CRC,   /* the crc does not match; the record is read */
+	FAULT_DUPLICATE_KEY, /* a key stands twice; the last one counts; the record is read */
+	FAULT_DUPLICATE_ID,  /* the message's id is taken; both are read, the first one is found by it */
+	FAULT_PARENT,	     /* the parent is not in the log; read as if it followed the head */
+	FAULT_REWIND,	     /* rewinds to a message that is not in the log; ignored */
+	FAULT_SYSTEM,	     /* a system message, ignored */
+	FAULT_TOO_LONG,	     /* over LIMIT_LINE_BYTES; skipped */
+	FAULT_HEADER,	     /* a session line of the wrong shape after the first line; ignored */
+};
+
+struct log_fault {
+	enum fault_kind kind;
+	uint64_t line;	 /* 1-based */
+	uint64_t offset; /* of the line in the file */
+	uint64_t length; /* of the line, without its line break */
+};
+
+/* The first LIMIT_FAULTS_REPORTED faults of its own file, in file order; valid until the next refresh or
+ * append. */
+const struct log_fault *log_faults(const struct log *log, size_t *ret_count);
+uint64_t log_fault_total(const struct log *log);
+/* What it is and what it means, in a few words for a person: "torn record set aside". */
+const char *log_fault_text(enum fault_kind kind);
+
+/* ---- Paths (transcript/path.h)
+ * ------------------------------------------------------------------------------ */
+
+/*
+ * The line to `head` (any node; NODE_NONE: empty) as a path. Late results stand in the place of their
+ * markers. A snapshot: later appends and refreshes do not change it. `log` must outlive it and stays in the
+ * same thread; the counter (NULL: the estimate) must outlive it too. With an estimating counter sums come
+ * from the index, O(log n) an item; with an exact one messages are counted once a handle, when first asked
+ * for. BOBBIN_ENOMEM, BOBBIN_EIO, BOBBIN_ECORRUPT.
+ */
+struct token_counter;
+struct log_path;
+int log_path_new(struct log *log, uint32_t head, const struct token_counter *counter,
+	struct log_path **ret_path, struct bobbin_error *error);
+const struct path *log_path_path(const struct log_path *path);
+/* The node on the line at a position; `shown` also gives the late result that stands there, if one does. */
+uint32_t log_path_node(const struct log_path *path, size_t position, bool shown);
+void log_path_free(struct log_path *path); /* NULL allowed */
+
+#endif
