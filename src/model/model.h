@@ -21,16 +21,17 @@
  *	model_free(model);
  *
  * Invariants:
- * (1) A stream gives exactly one terminal event, DONE or ERROR, and nothing after it. Only DONE is success: a
- *     connection that ends before it, however much text came, is ERROR.
+ * (1) A stream gives exactly one terminal event, DONE or ERROR, and nothing after it. Only DONE is
+ *     success: a connection that ends before it, however much text came, is ERROR.
  * (2) The text of all events is valid UTF-8, never cut inside a code point.
  * (3) A call is given once, complete; its arguments are the provider's bytes and may be broken JSON.
- * (4) The order is: thinking, text, sealed blocks and calls as the provider gave them, then usage (at most
- *once, and maybe never), then the terminal event. (5) Time passes only through base/platform.h. (6) Nothing
- *is retried here; an ERROR says whether and when a retry may help.
+ * (4) The order is: thinking, text, sealed blocks and calls as the provider gave them, then usage (at
+ *     most once, and maybe never), then the terminal event.
+ * (5) Time passes only through base/platform.h.
+ * (6) Nothing is retried here; an ERROR says whether and when a retry may help.
  *
- * Threads: a model and its streams belong to one thread at a time; only model_stream_cancel may be called
- *from another one, while the stream has not been freed.
+ * Threads: a model and its streams belong to one thread at a time; only model_stream_cancel may be
+ * called from another one, while the stream has not been freed.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -64,10 +65,7 @@ struct model_options {
 	bool dialect_set;
 };
 
-#define MODEL_OPTIONS_INIT                                                                                   \
-	{                                                                                                    \
-		NULL, 0, 0, MODEL_OPENAI_CHAT, false                                                         \
-	}
+#define MODEL_OPTIONS_INIT ((struct model_options){.dialect_set = false})
 
 struct model;
 struct model_stream;
@@ -77,8 +75,8 @@ struct model_stream;
  *	mock            answers from what it is shown, offline (model/mock.h)
  *	mock:FILE       the same, with a script (README.md)
  *	openai:NAME, anthropic:NAME, replay:FILE    not built yet: BOBBIN_EUNSUPPORTED
- * `options` NULL: defaults. BOBBIN_EINVAL for a malformed specification, BOBBIN_EINPUT with line and offset
- *for a bad script, BOBBIN_ENOTFOUND for a missing one.
+ * `options` NULL: defaults. BOBBIN_EINVAL for a malformed specification, BOBBIN_EINPUT with line and
+ * offset for a bad script, BOBBIN_ENOTFOUND for a missing one.
  */
 int model_open(const char *specification, const struct model_options *options, struct model **ret_model,
 	struct bobbin_error *error);
@@ -104,10 +102,7 @@ struct model_request {
 
 #define MODEL_TIMEOUT_MS 600000
 #define MODEL_IDLE_TIMEOUT_MS 120000
-#define MODEL_REQUEST_INIT                                                                                   \
-	{                                                                                                    \
-		MODEL_OPENAI_CHAT, {NULL, 0}, 0, 0                                                           \
-	}
+#define MODEL_REQUEST_INIT ((struct model_request){.dialect = MODEL_OPENAI_CHAT})
 
 /* Begins a request; returns at once. Whatever the provider answers, also a refusal, comes as events.
  * BOBBIN_EUNSUPPORTED for a dialect the model does not speak, BOBBIN_ELIMIT for a body over
@@ -163,9 +158,8 @@ int64_t model_usage_request_tokens(const struct model_usage *usage);
 
 struct model_event {
 	enum model_event_type type;
-	struct slice text; /* TEXT, THINKING: valid UTF-8 */
-	struct slice
-		sealed; /* SEALED: the block, one JSON object in the canonical form of transcript/message.h */
+	struct slice text;   /* TEXT, THINKING: valid UTF-8 */
+	struct slice sealed; /* SEALED: the block, one JSON object as in transcript/message.h */
 	struct {
 		struct slice id, name, arguments; /* arguments: JSON as text, "{}" if there are none */
 	} call;
@@ -189,9 +183,11 @@ static inline bool model_event_is_terminal(const struct model_event *event)
 
 /*
  * The next event, waiting at most timeout_ms (0: only what is there, negative: as long as it takes). Its
- *slices live until the next call on the stream or its end. Returns 0                an event BOBBIN_ETIMEOUT
- *nothing came in that time; call again BOBBIN_EINVAL    the terminal event has been given already Everything
- *else that goes wrong, out of memory too, is the terminal event ERROR.
+ * slices live until the next call on the stream or its end. Returns
+ *	0                an event
+ *	BOBBIN_ETIMEOUT  nothing came in that time; call again
+ *	BOBBIN_EINVAL    the terminal event has been given already
+ * Everything else that goes wrong, out of memory too, is the terminal event ERROR.
  */
 int model_stream_next(struct model_stream *stream, int64_t timeout_ms, struct model_event *ret_event);
 
@@ -199,8 +195,8 @@ int model_stream_next(struct model_stream *stream, int64_t timeout_ms, struct mo
  * model_stream_next with a timeout instead. Owned by the stream. */
 int model_stream_fd(const struct model_stream *stream);
 
-/* From any thread: the stream's next event is ERROR, MODEL_FAILURE_CANCELLED, unless its terminal event came
- * first. A waiting model_stream_next sees it within 20 ms. */
+/* From any thread: the stream's next event is ERROR, MODEL_FAILURE_CANCELLED, unless its terminal event
+ * came first. A waiting model_stream_next sees it within 20 ms. */
 void model_stream_cancel(struct model_stream *stream);
 
 /* Ends the request if it is not finished. NULL allowed. */

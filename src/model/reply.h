@@ -4,12 +4,12 @@
  *
  *	{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"c1","name":"ls","arguments":"{}"}]}
  *
- * content is a string when the answer is nothing but text before its calls; with sealed blocks, or text after
- *a call, it is an array of blocks in the provider's order, calls among them as {"type":"tool_call",…}. See
- *transcript/message.h.
+ * content is a string when the answer is nothing but text before its calls; with sealed blocks, or text
+ * after a call, it is an array of blocks in the provider's order, calls among them as
+ * {"type":"tool_call",…}. See transcript/message.h.
  *
- * Invariants: (1) sealed blocks are the provider's bytes; (2) the order of the blocks is the order of the
- *events.
+ * Invariants: (1) sealed blocks are the provider's bytes; (2) the order of the blocks is the order of
+ * the events.
  */
 #ifndef MODEL_REPLY_H
 #define MODEL_REPLY_H
@@ -40,8 +40,8 @@ int reply_add(struct reply *reply, const struct model_event *event);
 /* True if there is nothing to store: no text, no call, no sealed block. */
 bool reply_is_empty(const struct reply *reply);
 
-/* Appends the record, one JSON object without seq, ts or crc, which the caller may extend. Also for an answer
- * that was cut off: calls that were whole are in it. 0, BOBBIN_ENOMEM or BOBBIN_ELIMIT. */
+/* Appends the record, one JSON object without seq, ts or crc, which the caller may extend. Also for an
+ * answer that was cut off: calls that were whole are in it. 0, BOBBIN_ENOMEM or BOBBIN_ELIMIT. */
 int reply_add_record(struct reply *reply, struct buffer *out);
 
 #endif
