@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* The byte loops of json_scan.h with SSE2, which every x86-64 processor has: blocks of 32 as two halves. */
+#include "base/json_scan.h"
+
+#ifdef __x86_64__
+#include <emmintrin.h>
+
+#define SCAN(name) name##_sse2
+#define SCAN_NAME "sse2"
+#define SCAN_TARGET
+#define SCAN_BYTES 32
+
+static inline __m128i half_load(const char *at)
+{
+	return _mm_loadu_si128((const __m128i *)(const void *)at);
+}
+
+static inline uint32_t half_mask(__m128i bytes)
+{
+	return (uint32_t)_mm_movemask_epi8(bytes);
+}
+
+static inline __m128i half_is(__m128i bytes, char c)
+{
+	return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
+}
+
+static inline uint32_t half_special(__m128i bytes)
+{
+	/* Unsigned c < 0x20 as max(c, 0x1f) == 0x1f. */
+	__m128i limit = _mm_set1_epi8(0x1f);
+	__m128i control = _mm_cmpeq_epi8(_mm_max_epu8(bytes, limit), limit);
+	return half_mask(_mm_or_si128(control, _mm_or_si128(half_is(bytes, '"'), half_is(bytes, '\\'))));
+}
+
+static inline uint32_t block_special(const char *at, uint32_t *ret_high)
+{
+	__m128i low = half_load(at), high = half_load(at + 16);
+	*ret_high = half_mask(low) | half_mask(high) << 16;
+	return half_special(low) | half_special(high) << 16;
+}
+
+static inline uint32_t half_space(__m128i bytes)
+{
+	return half_mask(_mm_or_si128(_mm_or_si128(half_is(bytes, ' '), half_is(bytes, '\n')),
+		_mm_or_si128(half_is(bytes, '\r'), half_is(bytes, '\t'))));
+}
+
+static inline uint32_t block_space(const char *at)
+{
+	return half_space(half_load(at)) | half_space(half_load(at + 16)) << 16;
+}
+
+static inline uint32_t half_quotes(__m128i bytes)
+{
+	return half_mask(_mm_or_si128(half_is(bytes, '"'), half_is(bytes, '\\')));
+}
+
+static inline uint32_t block_quotes(const char *at)
+{
+	return half_quotes(half_load(at)) | half_quotes(half_load(at + 16)) << 16;
+}
+
+struct block_masks {
+	uint64_t quote, backslash, open, close;
+};
+
+static inline void block_masks_of(const char *at, struct block_masks *ret_masks)
+{
+	*ret_masks = (struct block_masks){0};
+	for (unsigned shift = 0; shift < 64; shift += 16) {
+		__m128i bytes = half_load(at + shift);
+		/* Bit 0x20 tells { from [ and } from ]. */
+		__m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+		ret_masks->quote |= (uint64_t)half_mask(half_is(bytes, '"')) << shift;
+		ret_masks->backslash |= (uint64_t)half_mask(half_is(bytes, '\\')) << shift;
+		ret_masks->open |= (uint64_t)half_mask(half_is(folded, '{')) << shift;
+		ret_masks->close |= (uint64_t)half_mask(half_is(folded, '}')) << shift;
+	}
+}
+
+#include "base/json_scan_utf8.inc"
+
+/* Runs of ASCII by blocks, the rest a character at a time. */
+static size_t utf8_blocks(const char *at, size_t len)
+{
+	const char *p = at, *end = at + len;
+	while (p < end) {
+		if (end - p >= 16 && half_mask(half_load(p)) == 0) {
+			p += 16;
+			continue;
+		}
+		size_t bytes = utf8_character(p, end);
+		if (bytes == 0)
+			break;
+		p += bytes;
+	}
+	return (size_t)(p - at);
+}
+
+#include "base/json_scan_check.inc"
+#include "base/json_scan_skip.inc"
+#endif
