@@ -13,7 +13,7 @@ export PATH := $(PATH):/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/s
 
 # What `meson setup` is told. The same words are kept in the build directory, so that one made with others is made
 # again; a directory that was set up by hand has no such note and keeps its options.
-OPTIONS := --libdir=$(LIBDIR)
+OPTIONS :=
 BUILD_DIR := $(BUILD)
 ifneq ($(filter-out 0,$(SAN)),)
 BUILD_DIR := $(BUILD)-san
@@ -53,10 +53,9 @@ bench: setup
 fuzz: setup
 	@tools/run-fuzz '$(T)'
 
-# The library and the command line are not compiled again for another PREFIX: no path is compiled in.
+# Nothing is compiled again for another PREFIX: no path is compiled in.
 install: build
-	@meson configure $(BUILD_DIR) -Dprefix=$(abspath $(PREFIX)) -Dlibdir=$(LIBDIR) >/dev/null
-	@$(NINJA)
+	@meson setup --reconfigure '$(BUILD_DIR)' --prefix '$(abspath $(PREFIX))' --libdir '$(LIBDIR)' >/dev/null
 	@DESTDIR='$(if $(DESTDIR),$(abspath $(DESTDIR)))' meson install -C $(BUILD_DIR) --no-rebuild --quiet
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig 2>/dev/null || true; fi
 

@@ -36,6 +36,8 @@ def read(*, under=(), endings=()):
     return files
 
 
+COMPLAINTS_SHOWN = 20
+
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 
 
@@ -65,8 +67,11 @@ class Tap:
         self.count += 1
         self.failed += not good
         print(f"{'ok' if good else 'not ok'} {self.count} - {name}")
-        for complaint in complaints:
+        complaints = list(complaints)
+        for complaint in complaints[:COMPLAINTS_SHOWN]:
             print("#", complaint)
+        if len(complaints) > COMPLAINTS_SHOWN:
+            print("#", len(complaints) - COMPLAINTS_SHOWN, "more")
 
     def skip(self, name, why):
         self.count += 1
