@@ -5,7 +5,7 @@ import os
 import re
 import tree
 
-SOURCES = (".c", ".h", ".sh", ".py", ".pl", "meson.build", "meson_options.txt", "Makefile")
+SOURCES = (".c", ".h", ".inc", ".mjs", ".sh", ".py", ".pl", "meson.build", "meson_options.txt", "Makefile")
 SCRIPTS = ("tools/", ".ci/")
 # Written in parts so that this file does not find itself.
 OUTSIDE = re.compile("(?<![\\w.~-])/wor" + "k/|/tmp/te" + "am|\\.\\./sha" + "red")
