@@ -33,12 +33,12 @@ def public_allowed(path, room):
     return path in ("src/base/error.h", "src/base/error.c") or room in ("session", "cli", "server")
 
 
-def complaint_about(path, room, quote, name):
+def complaint_about(path, room, program, quote, name):
     if name == "bobbin.h":
         if not public_allowed(path, room):
             return "bobbin.h is for base/error.h, session and the programs: include base/error.h"
     elif quote == "<":
-        if room in LIBRARY and room != "base" and name in HEADERS_OF_BASE:
+        if room in LIBRARY and room != "base" and not program and name in HEADERS_OF_BASE:
             return f"<{name}> belongs to base: use base/platform.h"
     elif "/" not in name:
         return f'"{name}" has no room: write "{room}/{name}"'
@@ -55,14 +55,14 @@ def arrows(files):
             continue
         code = tree.code_only(text, keep_strings=True)
         for match in INCLUDE.finditer(code):
-            complaint = complaint_about(path, room, *match.groups())
+            complaint = complaint_about(path, room, tree.is_program(path, text), *match.groups())
             if complaint:
                 yield f"{path}:{code.count(chr(10), 0, match.start()) + 1}: {complaint}"
 
 
 def outside(files):
     for path, text in files.items():
-        if path.split("/")[1] in LIBRARY[1:]:
+        if path.split("/")[1] in LIBRARY[1:] and not tree.is_program(path, text):
             for line, name in tree.calls(text, CALLS_OF_BASE):
                 yield f"{path}:{line}: {name}() goes past base/platform.h"
 
@@ -98,7 +98,7 @@ tap.good(outside, {"src/store/a.c": "p->open(x); p->write(y); log_read(z); /* op
                    "src/base/a.c": "open(x)"})
 tap.bad(examples, {"examples/a.c": '#include "base/json.h"'}, "an example includes")
 tap.good(examples, {"examples/a.c": "#include <bobbin.h>\n#include <sys/types.h>\n#include <stdio.h>"})
-sources = tree.read(under=["src/"], endings=[".c", ".h"])
+sources = tree.read(under=["src/"], endings=[".c", ".h", ".inc"])
 tap.check("the rooms include what lies below them", arrows, sources)
 tap.check("files, time and randomness come from base/platform.h", outside, sources)
 tap.check("examples use the public header", examples, tree.read(under=["examples/"], endings=[".c"]))

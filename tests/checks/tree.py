@@ -59,6 +59,11 @@ def calls(text, names):
         yield code.count("\n", 0, match.start()) + 1, match.group(1)
 
 
+def is_program(path, text):
+    """Not part of the library: the command line, examples, and what runs while building."""
+    return path.startswith(("src/cli/", "src/server/", "examples/")) or bool(re.search(r"^int main\(", text, re.M))
+
+
 class Tap:
     def __init__(self):
         self.count = self.failed = 0
