@@ -79,6 +79,12 @@ static int os_truncate(void *context, int file, uint64_t size)
 	return RETRY(ftruncate(file, (off_t)size));
 }
 
+static int os_change_mode(void *context, int file, unsigned mode)
+{
+	(void)context;
+	return RETRY(fchmod(file, (mode_t)mode));
+}
+
 static int os_lock(void *context, int file, int operation)
 {
 	(void)context;
@@ -249,6 +255,7 @@ static const struct platform os_platform = {
 	.sync_data = os_sync_data,
 	.sync = os_sync,
 	.truncate = os_truncate,
+	.change_mode = os_change_mode,
 	.lock = os_lock,
 	.info = os_info,
 	.info_at = os_info_at,

@@ -35,6 +35,7 @@ struct platform {
 	int (*sync_data)(void *context, int file);                /* fdatasync */
 	int (*sync)(void *context, int file);                     /* fsync, also of a directory */
 	int (*truncate)(void *context, int file, uint64_t size);
+	int (*change_mode)(void *context, int file, unsigned mode); /* fchmod */
 	int (*lock)(void *context, int file, int operation);      /* flock(2): LOCK_EX, LOCK_SH, LOCK_UN, | LOCK_NB */
 	int (*info)(void *context, int file, struct file_info *ret_info);
 	int (*info_at)(void *context, int dir, const char *name, struct file_info *ret_info); /* links not followed */

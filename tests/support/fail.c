@@ -168,6 +168,11 @@ static int fail_truncate(void *context, int file, uint64_t size)
 	PASS(CALL_TRUNCATE, truncate, file, size);
 }
 
+static int fail_change_mode(void *context, int file, unsigned mode)
+{
+	PASS(CALL_CHANGE_MODE, change_mode, file, mode);
+}
+
 static int fail_lock(void *context, int file, int operation)
 {
 	PASS(CALL_LOCK, lock, file, operation);
@@ -289,6 +294,7 @@ void fail_platform_init(struct fail_platform *world)
 		.sync_data = fail_sync_data,
 		.sync = fail_sync,
 		.truncate = fail_truncate,
+		.change_mode = fail_change_mode,
 		.lock = fail_lock,
 		.info = fail_info,
 		.info_at = fail_info_at,
