@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading the command line: options may stand anywhere, as --name VALUE or --name=VALUE; "--" ends them.
+ * Every option is one row of a table; a command names the rows it accepts, so that a misplaced option is an
+ * error and not ignored.
+ */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum option_kind {
+	OPTION_FLAG,
+	OPTION_TEXT,
+	OPTION_COUNT,
+	OPTION_SIGNED,
+	OPTION_SHARE,
+	OPTION_TRIGGER,
+	OPTION_RANGE,
+	OPTION_SYNC
+};
+
+struct option {
+	const char *name;
+	enum option_kind kind;
+	size_t offset;
+	const char *value; /* how its value is called in help */
+	const char *help;
+};
+
+#define AT(member) offsetof(struct arguments, member)
+
+static const struct option options[] = {
+	{"store", OPTION_TEXT, AT(store), "DIR", "the store (default: $BOBBIN_STORE or ./.sessions)"},
+	{"json", OPTION_FLAG, AT(json), NULL, "one JSON object on stdout; lists: one a line"},
+	{"quiet", OPTION_FLAG, AT(quiet), NULL, "no notes on stderr"},
+	{"help", OPTION_FLAG, AT(help), NULL, "explain the command"},
+	{"session", OPTION_TEXT, AT(session), "ID", "the session (default: main)"},
+	{"model", OPTION_TEXT, AT(model), "M", "mock, mock:FILE (chat); any model's name (window, tokens)"},
+	{"system", OPTION_TEXT, AT(system_file), "FILE",
+		"the system prompt; sent fresh each time, never stored"},
+	{"tools", OPTION_TEXT, AT(tools_file), "FILE", "tool definitions, a JSON array"},
+	{"run", OPTION_TEXT, AT(run), "ID", "this message starts run ID of a routine"},
+	{"routine", OPTION_TEXT, AT(routine), "NAME", "the routine that --run belongs to"},
+	{"owner", OPTION_TEXT, AT(owner), "O",
+		"whose session it is (default: your login name); in list: only O's"},
+	{"title", OPTION_TEXT, AT(title), "TEXT", "a title for the new session"},
+	{"from", OPTION_TEXT, AT(from), "ID", "first message"},
+	{"to", OPTION_TEXT, AT(to), "ID", "last message"},
+	{"at", OPTION_TEXT, AT(at), "ID", "as of this message instead of the head"},
+	{"expect", OPTION_TEXT, AT(expect), "HEAD",
+		"append only if HEAD is still the head (\"\": the session is empty)"},
+	{"format", OPTION_TEXT, AT(format), "F", "the format of the input (default: recognised)"},
+	{"id", OPTION_TEXT, AT(id), "ID", "the id of the new session"},
+	{"dialect", OPTION_TEXT, AT(dialect), "D", "openai-chat, openai-responses or anthropic"},
+	{"encoding", OPTION_TEXT, AT(encoding), "E", "o200k_base, cl100k_base or estimate"},
+	{"all-branches", OPTION_FLAG, AT(all_branches), NULL, "every message of the log, not only the line"},
+	{"follow", OPTION_FLAG, AT(follow), NULL, "keep waiting for new messages"},
+	{"force-file-system", OPTION_FLAG, AT(force_file_system), NULL,
+		"accept a file system that may not lock or sync"},
+	{"sync", OPTION_SYNC, AT(sync_none), "full|none",
+		"when an append is acknowledged (default: full, on disk)"},
+	{"limit", OPTION_COUNT, AT(limit), "N", "at most N"},
+	{"segment-bytes", OPTION_COUNT, AT(segment_bytes), "N",
+		"of a new session: the unit of compaction (default 16384)"},
+	{"window", OPTION_COUNT, AT(window), "N", "the model's window in tokens"},
+	{"output-reserve", OPTION_SIGNED, AT(output_reserve), "N", "tokens kept for the answer"},
+	{"margin", OPTION_SIGNED, AT(margin), "N", "tokens kept free (default 2 %)"},
+	{"trigger", OPTION_TRIGGER, AT(trigger), "X",
+		"share of the history budget that is too full (default 0.7)"},
+	{"trigger-tokens", OPTION_COUNT, AT(trigger_tokens), "N", "the same in tokens"},
+	{"target", OPTION_SHARE, AT(target), "X", "share to come down to (default 0.4)"},
+	{"tail", OPTION_RANGE, AT(tail_min), "MIN:MAX", "tokens of the newest messages kept verbatim"},
+	{"keep-recent", OPTION_COUNT, AT(keep_recent), "N",
+		"instead: the last N messages, back to a turn start"},
+	{"keep-first", OPTION_COUNT, AT(keep_first), "N", "messages at the start that always stay"},
+	{"byte-limit", OPTION_COUNT, AT(byte_limit), "N", "bytes the request may have"},
+};
+#define OPTION_TOTAL (sizeof(options) / sizeof(options[0]))
+
+static const char global_options[] = "store json quiet help force-file-system sync";
+
+static bool list_has(const char *list, const char *name, size_t len)
+{
+	for (const char *at = list; at && *at;) {
+		size_t word = strcspn(at, " ");
+		if (word == len && memcmp(at, name, len) == 0)
+			return true;
+		at += word;
+		at += strspn(at, " ");
+	}
+	return false;
+}
+
+static const struct option *option_find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < OPTION_TOTAL; i++)
+		if (strlen(options[i].name) == len && memcmp(options[i].name, name, len) == 0)
+			return &options[i];
+	return NULL;
+}
+
+static bool parse_count(const char *text, uint64_t *ret_value)
+{
+	char *end;
+	errno = 0;
+	if (*text < '0' || *text > '9')
+		return false;
+	unsigned long long value = strtoull(text, &end, 10);
+	if (errno || *end)
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+static bool parse_share(const char *text, double *ret_value)
+{
+	char *end;
+	double value = strtod(text, &end);
+	if (end == text || *end || !(value > 0 && value <= 1))
+		return false;
+	*ret_value = value;
+	return true;
+}
+
+static bool parse_range(const char *text, uint64_t *ret_pair)
+{
+	const char *colon = strchr(text, ':');
+	char first[32];
+	uint64_t pair[2];
+	if (!colon || (size_t)(colon - text) >= sizeof(first))
+		return false;
+	memcpy(first, text, (size_t)(colon - text));
+	first[colon - text] = 0;
+	if (!parse_count(first, &pair[0]) || !parse_count(colon + 1, &pair[1]) || pair[0] > pair[1])
+		return false;
+	memcpy(ret_pair, pair, sizeof(pair));
+	return true;
+}
+
+static bool parse_signed(const char *text, int64_t *ret_value)
+{
+	uint64_t value;
+	if (!parse_count(text, &value) || value > INT64_MAX)
+		return false;
+	*ret_value = (int64_t)value;
+	return true;
+}
+
+static int option_set(struct arguments *arguments, const struct option *option, const char *value)
+{
+	char *member = (char *)arguments + option->offset;
+	bool good = true;
+	switch (option->kind) {
+	case OPTION_FLAG:
+		*(bool *)member = true;
+		break;
+	case OPTION_TEXT:
+		*(const char **)member = value;
+		break;
+	case OPTION_COUNT:
+		good = parse_count(value, (uint64_t *)member);
+		break;
+	case OPTION_SIGNED:
+		good = parse_signed(value, (int64_t *)member);
+		break;
+	case OPTION_SHARE:
+		good = parse_share(value, (double *)member);
+		break;
+	case OPTION_TRIGGER:
+		good = strcmp(value, "auto") == 0 || parse_share(value, (double *)member);
+		break;
+	case OPTION_RANGE:
+		good = parse_range(value, (uint64_t *)member);
+		break;
+	case OPTION_SYNC:
+		good = strcmp(value, "full") == 0 || strcmp(value, "none") == 0;
+		*(bool *)member = strcmp(value, "none") == 0;
+		break;
+	}
+	if (!good)
+		return fail_usage("--%s takes %s, not '%s'", option->name, option->value, value);
+	return 0;
+}
+
+/* One argument that begins with "--"; *index moves on when the value is the next argument. */
+static int take_option(int count, char **values, int *index, struct arguments *arguments, const char **used,
+	size_t *used_count)
+{
+	const char *name = values[*index] + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct option *option = option_find(name, len);
+	if (!option)
+		return fail_usage("there is no option --%.*s; see: bobbin help", (int)len, name);
+	const char *value = equals ? equals + 1 : NULL;
+	if (option->kind == OPTION_FLAG && value)
+		return fail_usage("--%s takes no value", option->name);
+	if (option->kind != OPTION_FLAG && !value) {
+		if (*index + 1 >= count)
+			return fail_usage("--%s needs a value: %s", option->name, option->value);
+		value = values[++*index];
+	}
+	used[(*used_count)++] = option->name;
+	return option_set(arguments, option, value);
+}
+
+static int check_options(const struct command *command, const char **used, size_t used_count)
+{
+	for (size_t i = 0; i < used_count; i++) {
+		size_t len = strlen(used[i]);
+		if (!list_has(global_options, used[i], len) && !list_has(command->options, used[i], len))
+			return fail_usage("'%s' takes no --%s; see: bobbin help %s", command->name, used[i],
+				command->name);
+	}
+	return 0;
+}
+
+static int check_words(const struct command *command, int words)
+{
+	if (words < command->words_min)
+		return fail_usage("something is missing: bobbin %s", command->synopsis);
+	if (command->words_max >= 0 && words > command->words_max)
+		return fail_usage(
+			"too many words (text with blanks needs quotes): bobbin %s", command->synopsis);
+	return 0;
+}
+
+static int choose_command(
+	struct arguments *arguments, const char **used, size_t used_count, const struct command **ret_command)
+{
+	*ret_command = NULL;
+	if (arguments->word_count == 0)
+		return 0;
+	const char *name = arguments->words[0];
+	const struct command *command = command_find(name);
+	if (!command)
+		return fail_usage("there is no command '%s'; see: bobbin help", name);
+	arguments->program_command = command->name;
+	arguments->words++;
+	arguments->word_count--;
+	int rc = arguments->help ? 0 : check_options(command, used, used_count);
+	if (!rc && !arguments->help)
+		rc = check_words(command, arguments->word_count);
+	*ret_command = command;
+	return rc;
+}
+
+int arguments_parse(
+	int count, char **values, struct arguments *ret_arguments, const struct command **ret_command)
+{
+	struct arguments *arguments = ret_arguments;
+	memset(arguments, 0, sizeof(*arguments));
+	arguments->output_reserve = arguments->margin = -1;
+	arguments->words = calloc((size_t)count + 1, sizeof(char *));
+	const char **used = calloc((size_t)count + 1, sizeof(char *));
+	size_t used_count = 0;
+	bool only_words = false;
+	int rc = arguments->words && used ? 0 : fail_usage("out of memory");
+	for (int i = 1; i < count && !rc; i++) {
+		const char *value = values[i];
+		if (!only_words && strcmp(value, "--") == 0)
+			only_words = true;
+		else if (!only_words && strcmp(value, "-h") == 0)
+			arguments->help = true;
+		else if (!only_words && strncmp(value, "--", 2) == 0)
+			rc = take_option(count, values, &i, arguments, used, &used_count);
+		else if (!only_words && value[0] == '-' && value[1])
+			rc = fail_usage("there is no option %s; long options begin with --", value);
+		else
+			arguments->words[arguments->word_count++] = values[i];
+	}
+	if (!rc)
+		rc = choose_command(arguments, used, used_count, ret_command);
+	free(used);
+	return rc;
+}
+
+void arguments_release(struct arguments *arguments)
+{
+	/* choose_command may have moved `words` on by one: the block begins before it then. */
+	if (arguments->words)
+		free(arguments->program_command ? arguments->words - 1 : arguments->words);
+	arguments->words = NULL;
+}
+
+static void print_option(const struct option *option)
+{
+	char left[40];
+	snprintf(left, sizeof(left), "--%s%s%s", option->name, option->value ? " " : "",
+		option->value ? option->value : "");
+	printf("  %-22s %s\n", left, option->help);
+}
+
+void arguments_print_options(const struct command *command)
+{
+	for (size_t i = 0; i < OPTION_TOTAL; i++)
+		if (list_has(command ? command->options : global_options, options[i].name,
+			    strlen(options[i].name)))
+			print_option(&options[i]);
+}

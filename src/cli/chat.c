@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* chat and regenerate: a turn with its answer streamed, or a prompt that goes on until it is left. */
+#include "cli/cli.h"
+
+#include <editline/readline.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define POLL_MS 100
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+	(void)signal_number;
+	interrupted = 1;
+}
+
+/* What a turn has said so far; the reply is kept for --json. */
+struct answer {
+	const struct arguments *arguments;
+	bobbin_session *session;
+	char *reply;
+	size_t reply_len;
+	FILE *collect;
+	uint64_t input, cached, output, recovered;
+	bool reported, any_text;
+	char id[BOBBIN_MESSAGE_ID_BYTES];
+	char stop[64];
+};
+
+static void show_recovered(struct answer *answer, const struct bobbin_event *event)
+{
+	answer->recovered = event->number;
+	if (event->number)
+		note(answer->arguments, "recovered %s message%s from %s.jsonl", number_text(event->number),
+			event->number == 1 ? "" : "s", bobbin_session_info(answer->session)->id);
+	if (event->text_len)
+		note(answer->arguments, "%s", event->text);
+}
+
+static int answer_call(struct answer *answer, bobbin_turn *turn, const struct bobbin_event *event)
+{
+	struct bobbin_error error;
+	char *id = strdup(event->id), *text = NULL;
+	note(answer->arguments, "→ %s %s", event->name, event->text);
+	int is_error = chat_tool_run(answer->session, event->name, event->text, &text);
+	const char *result = text ? text : "out of memory";
+	int rc = bobbin_turn_result(turn, id ? id : "", result, strlen(result), is_error, &error);
+	free(text);
+	free(id);
+	return rc < 0 ? fail(&error) : 0;
+}
+
+static void show_text(struct answer *answer, const struct bobbin_event *event)
+{
+	if (answer->collect)
+		fwrite(event->text, 1, event->text_len, answer->collect);
+	answer->any_text = true;
+	if (answer->arguments->json)
+		return;
+	if (isatty(STDOUT_FILENO))
+		print_clean(event->text, event->text_len);
+	else
+		fwrite(event->text, 1, event->text_len, stdout);
+	fflush(stdout);
+}
+
+static int take_event(struct answer *answer, bobbin_turn *turn, const struct bobbin_event *event)
+{
+	if (event->reported) {
+		answer->reported = true;
+		answer->input = event->input_tokens;
+		answer->cached = event->cached_tokens;
+		answer->output = event->output_tokens;
+	}
+	switch (event->type) {
+	case BOBBIN_EVENT_RECOVERED:
+		show_recovered(answer, event);
+		return 0;
+	case BOBBIN_EVENT_TEXT:
+		show_text(answer, event);
+		return 0;
+	case BOBBIN_EVENT_CALL:
+		return answer_call(answer, turn, event);
+	case BOBBIN_EVENT_NOTE:
+		note(answer->arguments, "%s", event->text);
+		return 0;
+	case BOBBIN_EVENT_DONE:
+		snprintf(answer->id, sizeof(answer->id), "%s", event->id);
+		snprintf(answer->stop, sizeof(answer->stop), "%s", event->text);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void print_answer_json(const struct answer *answer)
+{
+	putchar('{');
+	print_json_member("session", bobbin_session_info(answer->session)->id);
+	putchar(',');
+	print_json_member("id", answer->id);
+	fputs(",\"reply\":", stdout);
+	print_json_string(answer->reply ? answer->reply : "", answer->reply_len);
+	putchar(',');
+	print_json_member("stop", answer->stop);
+	printf(",\"recovered\":%llu,\"usage\":", (unsigned long long)answer->recovered);
+	if (answer->reported)
+		printf("{\"input\":%llu,\"cached\":%llu,\"output\":%llu}", (unsigned long long)answer->input,
+			(unsigned long long)answer->cached, (unsigned long long)answer->output);
+	else
+		fputs("null", stdout);
+	puts(",\"compaction\":null}");
+}
+
+static int pull_events(struct answer *answer, bobbin_turn *turn)
+{
+	struct bobbin_error error;
+	const struct bobbin_event *event;
+	int rc, code = 0;
+	while (!code && (rc = bobbin_turn_next(turn, POLL_MS, &event, &error)) != 0) {
+		if (interrupted)
+			bobbin_cancel(turn);
+		if (rc == BOBBIN_ETIMEOUT)
+			continue;
+		if (rc < 0 && answer->any_text && !answer->arguments->json)
+			putchar('\n');
+		code = rc < 0 ? fail(&error) : take_event(answer, turn, event);
+	}
+	return code;
+}
+
+static int run_turn(const struct arguments *arguments, bobbin_session *session, bobbin_model *model,
+	const char *text, const struct window_request *window, bool regenerate, bool first)
+{
+	struct bobbin_turn_options options = BOBBIN_TURN_OPTIONS_INIT;
+	struct answer answer = {.arguments = arguments, .session = session};
+	struct arguments quiet = *arguments;
+	struct bobbin_error error;
+	bobbin_turn *turn;
+	options.window = &window->options;
+	options.regenerate = regenerate;
+	options.run = first ? arguments->run : NULL;
+	options.routine = first ? arguments->routine : NULL;
+	if (bobbin_turn_start(session, model, text, text ? strlen(text) : 0, &options, &turn, &error) < 0)
+		return fail(&error);
+	if (arguments->json)
+		answer.collect = open_memstream(&answer.reply, &answer.reply_len);
+	if (!first) { /* at a prompt the recovery was told once */
+		quiet.quiet = true;
+		answer.arguments = &quiet;
+	}
+	int rc = pull_events(&answer, turn);
+	if (answer.collect)
+		fclose(answer.collect);
+	if (!rc && arguments->json)
+		print_answer_json(&answer);
+	else if (!rc && answer.any_text)
+		putchar('\n');
+	free(answer.reply);
+	bobbin_turn_free(turn);
+	return rc;
+}
+
+static void catch_interrupt(void)
+{
+	struct sigaction action = {.sa_handler = on_interrupt};
+	sigaction(SIGINT, &action, NULL);
+}
+
+static const char prompt_help[] = "/window  the next request      /quit  leave (or Ctrl-D)\n"
+				  "/help    this                 Ctrl-C stops an answer\n";
+
+static int prompt_command(const struct arguments *arguments, const char *line)
+{
+	struct arguments window = *arguments;
+	char *no_words[] = {NULL};
+	window.words = no_words;
+	window.word_count = 0;
+	window.json = false;
+	if (strcmp(line, "/window") == 0)
+		command_window(&window);
+	else
+		fputs(prompt_help, stdout);
+	return 0;
+}
+
+static int prompt(const struct arguments *arguments, bobbin_session *session, bobbin_model *model,
+	const struct window_request *window)
+{
+	char *line;
+	bool first = true;
+	note(arguments, "%s · /help for commands · Ctrl-D leaves", bobbin_session_info(session)->id);
+	while ((line = readline("> "))) {
+		interrupted = 0;
+		if (strcmp(line, "/quit") == 0)
+			break;
+		if (line[0] == '/') {
+			prompt_command(arguments, line);
+		} else if (line[strspn(line, " \t")]) {
+			add_history(line);
+			run_turn(arguments, session, model, line, window, false,
+				first); /* a failed turn is told; the prompt goes on */
+			first = false;
+		}
+		free(line);
+	}
+	free(line);
+	return 0;
+}
+
+/* Text that is piped in is one message. */
+static int chat_input(const struct arguments *arguments, bobbin_session *session, bobbin_model *model,
+	const struct window_request *window)
+{
+	char *text = NULL;
+	size_t len;
+	if (arguments->word_count)
+		return run_turn(arguments, session, model, arguments->words[0], window, false, true);
+	if (isatty(STDIN_FILENO))
+		return prompt(arguments, session, model, window);
+	int rc = read_input("-", &text, &len);
+	while (!rc && len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
+		text[--len] = 0;
+	if (!rc && !len)
+		rc = fail_usage("there is nothing to say: give a text, or pipe one in");
+	if (!rc)
+		rc = run_turn(arguments, session, model, text, window, false, true);
+	free(text);
+	return rc;
+}
+
+static int open_model(const struct arguments *arguments, bobbin_model **ret_model)
+{
+	struct bobbin_error error;
+	const char *spec = model_spec(arguments);
+	if (!spec)
+		return fail_usage("which model? Set MOCK=1 for the offline one, or --model, or BOBBIN_MODEL");
+	if (bobbin_model_open(spec, ret_model, &error) < 0)
+		return fail(&error);
+	return 0;
+}
+
+static int chat(const struct arguments *arguments, bool regenerate)
+{
+	struct window_request window;
+	bobbin_store *store;
+	bobbin_session *session;
+	bobbin_model *model = NULL;
+	const char *id = regenerate && arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = window_options_read(arguments, &window);
+	if (rc)
+		return rc;
+	window.options.model = NULL; /* the model that answers sets the budget */
+	if (!window.tools) {
+		window.options.tools = chat_tools_json();
+		window.options.tools_len = strlen(window.options.tools);
+	}
+	rc = open_model(arguments, &model);
+	if (!rc)
+		rc = open_session(arguments, id, !regenerate, false, &store, &session);
+	if (!rc) {
+		catch_interrupt();
+		rc = regenerate ? run_turn(arguments, session, model, NULL, &window, true, true)
+				: chat_input(arguments, session, model, &window);
+		close_session(store, session);
+	}
+	bobbin_model_close(model);
+	window_options_release(&window);
+	return rc;
+}
+
+int command_chat(const struct arguments *arguments)
+{
+	if (arguments->run && !arguments->routine)
+		return fail_usage("--run needs --routine NAME");
+	return chat(arguments, false);
+}
+
+int command_regenerate(const struct arguments *arguments)
+{
+	return chat(arguments, true);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command line: what its files share. It stands on include/bobbin.h alone, so whatever it does, every
+ * host can do.
+ *
+ * Invariants: (1) results go to stdout, everything else to stderr; (2) with --json stdout holds JSON and
+ * nothing else; (3) bytes that come from a log are never sent to a terminal with control characters in them;
+ * (4) exit codes are EXIT_….
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <bobbin.h>
+
+enum exit_code {
+	EXIT_DONE = 0,
+	EXIT_NO = 1, /* the answer is no: faults found, check failed, nothing matched */
+	EXIT_USAGE = 2,
+	EXIT_FAILED = 3,   /* input, I/O, provider */
+	EXIT_CONFLICT = 4, /* conflict or busy */
+};
+
+/* Everything that can be said on a command line; what a command accepts is in its table entry. */
+struct arguments {
+	const char *program_command; /* the command's name */
+	const char *store;
+	bool json, quiet, help;
+	bool all_branches, follow, force_file_system, sync_none;
+	const char *session, *model, *system_file, *tools_file, *run, *routine;
+	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding;
+	uint64_t limit, window, trigger_tokens, tail_min, tail_max, keep_recent, keep_first, byte_limit,
+		segment_bytes;
+	int64_t output_reserve, margin; /* -1: not given */
+	double trigger, target;
+	char **words; /* what is no option, in order */
+	int word_count;
+};
+
+struct command {
+	const char *name;
+	const char *synopsis;	  /* after "bobbin " */
+	const char *summary;	  /* one line */
+	const char *help;	  /* the rest, for `bobbin help NAME` */
+	const char *options;	  /* names it accepts, blank separated; the global ones always */
+	int words_min, words_max; /* words_max -1: any number */
+	int (*run)(const struct arguments *arguments);
+};
+
+extern const struct command commands[]; /* ended by name NULL */
+const struct command *command_find(const char *name);
+
+/* arguments.c: 0, or EXIT_USAGE with the reason printed. `*ret_command` NULL: no command given. */
+int arguments_parse(
+	int count, char **values, struct arguments *ret_arguments, const struct command **ret_command);
+void arguments_release(struct arguments *arguments);
+/* The explanation of every option a command accepts, to stdout. */
+void arguments_print_options(const struct command *command);
+
+/* output.c */
+bool output_color(int stream);	       /* a terminal, and NO_COLOR is not set */
+const char *paint(const char *escape); /* the escape, or "" where stdout has no colour */
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define YELLOW "\033[33m"
+#define BLUE "\033[34m"
+#define CYAN "\033[36m"
+#define PLAIN "\033[0m"
+int output_columns(void);			      /* of the terminal, 80 elsewhere; at least 40 */
+void print_json_string(const char *text, size_t len); /* with quotes, to stdout */
+void print_json_text(const char *text);
+void print_json_member(const char *name, const char *text); /* "name":"text" */
+/* Text for a person: control characters made visible, lines wrapped to the width and indented. */
+void print_wrapped(const char *text, size_t len, int indent, size_t lines_max);
+void print_clean(
+	const char *text, size_t len); /* as it is, control characters other than \n and \t made visible */
+void print_line_of(
+	const char *text, size_t len, size_t columns); /* one line of at most `columns`, … at its end */
+size_t text_columns(const char *text, size_t len);     /* the columns it takes on a terminal */
+const char *number_text(uint64_t value);	       /* 12,345; one of eight static buffers */
+const char *time_ago(int64_t realtime_ns);	       /* "3 min ago"; likewise */
+/* "bobbin: …" on stderr; returns the exit code for the error. */
+int fail(const struct bobbin_error *error);
+int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void note(const struct arguments *arguments, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A table of faults, or a JSON object {"faults":[…]}. */
+void print_faults(const struct arguments *arguments, const bobbin_faults *faults);
+void print_faults_json(const bobbin_faults *faults);
+
+/* common.c: reads all of a file ("-": stdin) into memory of malloc; 0, or an exit code with the reason
+ * printed. */
+int read_input(const char *name, char **ret_data, size_t *ret_len);
+
+int open_store(const struct arguments *arguments, bool create, bobbin_store **ret_store);
+/* Opens store and session; both are closed again on failure. */
+int open_session(const struct arguments *arguments, const char *id, bool create, bool read_only,
+	bobbin_store **ret_store, bobbin_session **ret_session);
+void close_session(bobbin_store *store, bobbin_session *session);
+/* Window options from the command line; reads --system and --tools. Release with window_options_release. */
+struct window_request {
+	struct bobbin_window_options options;
+	char *system, *tools;
+};
+int window_options_read(const struct arguments *arguments, struct window_request *ret_request);
+void window_options_release(struct window_request *request);
+const char *model_spec(
+	const struct arguments *arguments); /* --model, BOBBIN_MODEL, MOCK=1; NULL if none is named */
+const char *owner_name(const struct arguments *arguments);
+
+/* tools.c: the tools that chat offers, as a JSON array, and running one. */
+const char *chat_tools_json(void);
+/* Runs a tool; *ret_text belongs to the caller (free). Returns 1 if the result is an error result. */
+int chat_tool_run(bobbin_session *session, const char *name, const char *arguments, char **ret_text);
+
+/* commands */
+int command_chat(const struct arguments *arguments);
+int command_regenerate(const struct arguments *arguments);
+int command_append(const struct arguments *arguments);
+int command_show(const struct arguments *arguments);
+int command_list(const struct arguments *arguments);
+int command_tree(const struct arguments *arguments);
+int command_fork(const struct arguments *arguments);
+int command_rewind(const struct arguments *arguments);
+int command_edit(const struct arguments *arguments);
+int command_delete(const struct arguments *arguments);
+int command_window(const struct arguments *arguments);
+int command_request(const struct arguments *arguments);
+int command_check(const struct arguments *arguments);
+int command_tokens(const struct arguments *arguments);
+int command_import(const struct arguments *arguments);
+int command_doctor(const struct arguments *arguments);
+int command_help(const struct arguments *arguments);
+int command_version(const struct arguments *arguments);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* What most commands begin with: the store, the session, the files named on the command line. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int open_store(const struct arguments *arguments, bool create, bobbin_store **ret_store)
+{
+	struct bobbin_store_options options = BOBBIN_STORE_OPTIONS_INIT;
+	struct bobbin_error error;
+	const char *path = arguments->store ? arguments->store : getenv("BOBBIN_STORE");
+	if (!path || !*path)
+		path = ".sessions";
+	options.must_exist = !create;
+	options.force_file_system = arguments->force_file_system;
+	options.sync = arguments->sync_none ? BOBBIN_SYNC_NONE : BOBBIN_SYNC_FULL;
+	if (bobbin_store_open(path, &options, ret_store, &error) < 0)
+		return fail(&error);
+	return 0;
+}
+
+const char *owner_name(const struct arguments *arguments)
+{
+	if (arguments->owner)
+		return arguments->owner;
+	const struct passwd *user = getpwuid(geteuid());
+	return user ? user->pw_name : "";
+}
+
+int open_session(const struct arguments *arguments, const char *id, bool create, bool read_only,
+	bobbin_store **ret_store, bobbin_session **ret_session)
+{
+	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
+	struct bobbin_error error;
+	int rc = open_store(arguments, create, ret_store);
+	if (rc)
+		return rc;
+	options.must_exist = !create;
+	options.read_only = read_only;
+	options.owner = owner_name(arguments);
+	options.title = arguments->title;
+	options.segment_bytes = arguments->segment_bytes;
+	if (bobbin_session_open(*ret_store, id ? id : "main", &options, ret_session, &error) < 0) {
+		bobbin_store_close(*ret_store);
+		return fail(&error);
+	}
+	return 0;
+}
+
+void close_session(bobbin_store *store, bobbin_session *session)
+{
+	bobbin_session_close(session);
+	bobbin_store_close(store);
+}
+
+int window_options_read(const struct arguments *arguments, struct window_request *ret_request)
+{
+	struct window_request request = {BOBBIN_WINDOW_OPTIONS_INIT, NULL, NULL};
+	struct bobbin_window_options *options = &request.options;
+	int rc = 0;
+	options->model = arguments->model;
+	options->window = arguments->window;
+	options->output_reserve = arguments->output_reserve;
+	options->margin = arguments->margin;
+	options->trigger = arguments->trigger;
+	options->trigger_tokens = arguments->trigger_tokens;
+	options->target = arguments->target;
+	options->tail_min = arguments->tail_min;
+	options->tail_max = arguments->tail_max;
+	options->keep_recent = arguments->keep_recent;
+	options->keep_first = arguments->keep_first;
+	options->byte_limit = arguments->byte_limit;
+	options->at = arguments->at;
+	if (arguments->system_file)
+		rc = read_input(arguments->system_file, &request.system, &options->system_len);
+	if (!rc && arguments->tools_file)
+		rc = read_input(arguments->tools_file, &request.tools, &options->tools_len);
+	options->system = request.system;
+	options->tools = request.tools;
+	if (rc)
+		window_options_release(&request);
+	else
+		*ret_request = request;
+	return rc;
+}
+
+void window_options_release(struct window_request *request)
+{
+	free(request->system);
+	free(request->tools);
+	request->system = request->tools = NULL;
+}
+
+const char *model_spec(const struct arguments *arguments)
+{
+	const char *model = getenv("BOBBIN_MODEL"), *mock = getenv("MOCK");
+	if (arguments->model)
+		return arguments->model;
+	if (model && *model)
+		return model;
+	return mock && strcmp(mock, "1") == 0 ? "mock" : NULL;
+}
+
+static int fail_file(const char *name)
+{
+	fprintf(stderr, "bobbin: %s: %s\n", name, strerror(errno));
+	return EXIT_FAILED;
+}
+
+int read_input(const char *name, char **ret_data, size_t *ret_len)
+{
+	FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
+	char *data = NULL;
+	size_t len = 0, cap = 0, got;
+	if (!file)
+		return fail_file(name);
+	do {
+		if (cap - len < 65536) {
+			cap = cap ? cap * 2 : 65536 * 2;
+			char *more = realloc(data, cap + 1);
+			if (!more)
+				break;
+			data = more;
+		}
+		got = fread(data + len, 1, cap - len, file);
+		len += got;
+	} while (got);
+	int bad = !data || ferror(file) ? fail_file(name) : 0;
+	if (file != stdin)
+		fclose(file);
+	if (bad) {
+		free(data);
+		return bad;
+	}
+	data[len] = 0;
+	*ret_data = data;
+	*ret_len = len;
+	return 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands about files and sessions as they are found: import and doctor. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- import ---- */
+
+static void print_imported_json(const bobbin_import *import, const char *file)
+{
+	const struct bobbin_imported *one;
+	putchar('{');
+	print_json_member("file", file);
+	putchar(',');
+	print_json_member("format", bobbin_import_format(import));
+	fputs(",\"sessions\":[", stdout);
+	for (size_t i = 0; (one = bobbin_import_get(import, i)); i++) {
+		fputs(i ? ",{" : "{", stdout);
+		print_json_member("id", one->id);
+		putchar(',');
+		print_json_member("title", one->title);
+		putchar(',');
+		print_json_member("foreign_id", one->foreign_id);
+		printf(",\"messages\":%llu,\"calls\":%llu,\"results\":%llu,\"messages_on_line\":%llu}",
+			(unsigned long long)one->messages, (unsigned long long)one->calls,
+			(unsigned long long)one->results, (unsigned long long)one->messages_on_line);
+	}
+	fputs("],\"warnings\":", stdout);
+	putchar('{');
+	print_faults_json(bobbin_import_warnings(import));
+	puts("}}");
+}
+
+/* The ids go to stdout, one a line, so that a script can use them; the rest is for a person. */
+static void print_imported(const struct arguments *arguments, const bobbin_import *import, const char *file)
+{
+	const struct bobbin_imported *one;
+	size_t warnings = bobbin_faults_count(bobbin_import_warnings(import)),
+	       count = bobbin_import_count(import);
+	note(arguments, "%s: %s, %s session%s", file, bobbin_import_format(import), number_text(count),
+		count == 1 ? "" : "s");
+	for (size_t i = 0; (one = bobbin_import_get(import, i)); i++) {
+		if (i < 10)
+			note(arguments, "  %s: %s messages (%s on the line), %s calls, %s results", one->id,
+				number_text(one->messages), number_text(one->messages_on_line),
+				number_text(one->calls), number_text(one->results));
+		else if (i == 10)
+			note(arguments, "  … and %s more", number_text(count - 10));
+		puts(one->id);
+	}
+	for (size_t i = 0; i < warnings && i < 8; i++) {
+		const struct bobbin_fault *fault = bobbin_faults_get(bobbin_import_warnings(import), i);
+		if (fault->line)
+			note(arguments, "  %s:%llu: %s", file, (unsigned long long)fault->line,
+				fault->message);
+		else
+			note(arguments, "  %s", fault->message);
+	}
+	if (warnings > 8)
+		note(arguments, "  … and %s more remarks; --json shows them all", number_text(warnings - 8));
+}
+
+static int import_file(const struct arguments *arguments, bobbin_store *store, const char *file)
+{
+	struct bobbin_import_options options = BOBBIN_IMPORT_OPTIONS_INIT;
+	struct bobbin_error error;
+	bobbin_import *import;
+	char *data;
+	size_t len;
+	int rc = read_input(file, &data, &len);
+	if (rc)
+		return rc;
+	options.format = arguments->format;
+	options.id = arguments->id;
+	options.owner = owner_name(arguments);
+	options.name = file;
+	rc = bobbin_import_data(store, data, len, &options, &import, &error);
+	free(data);
+	if (rc < 0)
+		return fail(&error);
+	if (arguments->json)
+		print_imported_json(import, file);
+	else
+		print_imported(arguments, import, file);
+	bobbin_import_free(import);
+	return 0;
+}
+
+int command_import(const struct arguments *arguments)
+{
+	bobbin_store *store;
+	if (arguments->id && arguments->word_count > 1)
+		return fail_usage("--id names one session; import the files one by one");
+	int rc = open_store(arguments, true, &store);
+	if (rc)
+		return rc;
+	for (int i = 0; i < arguments->word_count; i++) {
+		int one = import_file(arguments, store, arguments->words[i]);
+		rc = one ? one : rc; /* one bad file does not stop the others */
+	}
+	bobbin_store_close(store);
+	return rc;
+}
+
+/* ---- doctor ---- */
+
+static int report(const struct arguments *arguments, const char *what, bobbin_faults *faults)
+{
+	size_t count = bobbin_faults_count(faults);
+	if (arguments->json) {
+		putchar('{');
+		print_json_member("of", what);
+		putchar(',');
+		print_faults_json(faults);
+		puts("}");
+	} else {
+		printf("%s%s%s: %s\n", paint(BOLD), what, paint(PLAIN), count ? "" : "healthy");
+		print_faults(arguments, faults);
+	}
+	bobbin_faults_free(faults);
+	return count ? EXIT_NO : EXIT_DONE;
+}
+
+static int doctor_session(const struct arguments *arguments, bobbin_store *store, const char *id)
+{
+	struct bobbin_error error;
+	bobbin_faults *faults;
+	if (bobbin_doctor_session(store, id, &faults, &error) < 0)
+		return fail(&error);
+	return report(arguments, id, faults);
+}
+
+static int doctor_file(const struct arguments *arguments, const char *file)
+{
+	struct bobbin_error error;
+	bobbin_faults *faults;
+	char *data;
+	size_t len;
+	int rc = read_input(file, &data, &len);
+	if (rc)
+		return rc;
+	rc = bobbin_doctor_data(arguments->format, data, len, &faults, &error);
+	free(data);
+	if (rc < 0)
+		return fail(&error);
+	return report(arguments, file, faults);
+}
+
+/* The worst of several: a failure outweighs a "no". */
+static int worse(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+static int doctor_all(const struct arguments *arguments)
+{
+	struct bobbin_error error;
+	const struct bobbin_session_info *info;
+	bobbin_store *store;
+	bobbin_list *list;
+	int rc = open_store(arguments, false, &store);
+	if (rc)
+		return rc;
+	if (bobbin_list_open(store, NULL, &list, &error) < 0) {
+		bobbin_store_close(store);
+		return fail(&error);
+	}
+	while ((info = bobbin_list_next(list)))
+		rc = worse(rc, doctor_session(arguments, store, info->id));
+	bobbin_list_close(list);
+	bobbin_store_close(store);
+	return rc;
+}
+
+/* Session ids have no dots and no slashes: a word with one is a file (a bare name: ./NAME). */
+static int doctor_word(const struct arguments *arguments, const char *word)
+{
+	bobbin_store *store;
+	if (arguments->format || strpbrk(word, "/."))
+		return doctor_file(arguments, word);
+	int rc = open_store(arguments, false, &store);
+	if (!rc) {
+		rc = doctor_session(arguments, store, word);
+		bobbin_store_close(store);
+	}
+	return rc;
+}
+
+int command_doctor(const struct arguments *arguments)
+{
+	int rc = 0;
+	if (!arguments->word_count)
+		return doctor_all(arguments);
+	for (int i = 0; i < arguments->word_count; i++)
+		rc = worse(rc, doctor_word(arguments, arguments->words[i]));
+	return rc;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of commands, help, and main. */
+#include "cli/cli.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BUDGET                                                                                               \
+	"model window output-reserve margin system tools trigger trigger-tokens target tail keep-recent "    \
+	"keep-first byte-limit"
+
+const struct command commands[] = {
+	{"chat", "chat [TEXT] [--session ID]", "say something, stream the answer; without TEXT a prompt",
+		"The session is made if it is not there. Every message is on disk before the next step. When "
+		"it is\n"
+		"resumed, calls left without a result are answered with a marked one. The model is offered "
+		"two\n"
+		"harmless tools, recall and note, unless --tools names others.",
+		"session owner title segment-bytes run routine " BUDGET, 0, 1, command_chat},
+	{"append", "append SESSION [--expect HEAD] < MESSAGES", "append JSONL messages from stdin",
+		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "
+		"it.",
+		"expect owner title segment-bytes", 1, 1, command_append},
+	{"show", "show [SESSION] [--from ID] [--to ID]", "the conversation in full",
+		"With --json the log's own records, one a line: `bobbin import --format bobbin` reads them "
+		"back.",
+		"session from to all-branches follow", 0, 1, command_show},
+	{"list", "list [TITLE] [--owner O] [--limit N]", "sessions, newest first",
+		"From heads and caches only, whatever the size of the logs.", "owner limit", 0, 1,
+		command_list},
+	{"window", "window [SESSION] [--at ID] [budget options]",
+		"the next request: what is in it, what is not, and why",
+		"Shows the budget as a bar, each part with its tokens and reason, and what is left out with "
+		"a pointer\n"
+		"to it. Nothing is sent and nothing is written.",
+		"session at " BUDGET, 0, 1, command_window},
+	{"request", "request SESSION --dialect D [--at ID]", "the exact body that would be sent",
+		"Always acceptable to a strict provider of that dialect (bobbin check).",
+		"session at dialect " BUDGET, 0, 1, command_request},
+	{"check", "check --dialect D FILE", "is this request acceptable to a strict provider?",
+		"One fault an entry, with its place in the body. Exit code 1 if there are any.", "dialect", 1,
+		1, command_check},
+	{"tokens", "tokens [--encoding E | --model M] FILE…", "count tokens of files",
+		"Exact for o200k_base and cl100k_base and the models that use them; estimated for others, "
+		"and said so.",
+		"encoding model", 1, -1, command_tokens},
+	{"fork", "fork [SESSION] AT",
+		"a new session that begins with the first messages of another, by reference",
+		"AT is a number of messages from the start, or a message id (inclusive). Nothing is copied "
+		"and the parent\n"
+		"is never changed. The new id is the last word printed.",
+		"session id owner title", 1, 2, command_fork},
+	{"rewind", "rewind [SESSION] TO", "move the head to another message",
+		"Backwards, forwards again, or to another branch; nothing is lost. TO \"\" goes before the "
+		"first message.",
+		"session", 1, 2, command_rewind},
+	{"edit", "edit SESSION ID TEXT", "another version of a user message, as a new branch",
+		"The old one stays in the log.", "", 3, 3, command_edit},
+	{"regenerate", "regenerate [SESSION]", "another reply to the last user message, as a new branch", "",
+		"session " BUDGET, 0, 1, command_regenerate},
+	{"tree", "tree [SESSION]", "sessions and their forks as a tree", "", "", 0, 1, command_tree},
+	{"delete", "delete SESSION", "delete a session; refused while forks refer to it", "", "", 1, 1,
+		command_delete},
+	{"import", "import [--format F] [--id ID] FILE…", "other products' sessions in; prints the new ids",
+		"FILE may be - for stdin. A file with several conversations makes several sessions. If "
+		"anything in a file\n"
+		"fails, none of its sessions is left behind.",
+		"format id owner", 1, -1, command_import},
+	{"doctor", "doctor [SESSION | FILE …]", "what is wrong with a log or a transcript, and what it means",
+		"Without a name: every session of the store. Nothing is changed. Exit code 1 if there are "
+		"faults.",
+		"format", 0, -1, command_doctor},
+	{"help", "help [COMMAND]", "this, or a command explained", "", "", 0, 1, command_help},
+	{"version", "version", "the version of the library", "", "", 0, 0, command_version},
+	{NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *command = commands; command->name; command++)
+		if (strcmp(command->name, name) == 0)
+			return command;
+	return NULL;
+}
+
+static void print_overview(void)
+{
+	puts("bobbin: durable sessions and honest windows for LLM agents\n\n"
+	     "  bobbin [--store DIR] [--json] [--quiet] COMMAND …\n");
+	for (const struct command *command = commands; command->name; command++)
+		printf("  %-11s %s\n", command->name, command->summary);
+	puts("\nOptions that stand anywhere:");
+	arguments_print_options(NULL);
+	puts("\nExit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 failed · 4 conflict or busy\n"
+	     "Try it offline:  MOCK=1 bobbin chat \"I live in Shanghai, please note that\"");
+}
+
+static void print_help(const struct command *command)
+{
+	printf("bobbin %s\n\n%s.\n", command->synopsis, command->summary);
+	if (*command->help)
+		printf("%s\n", command->help);
+	if (strcmp(command->name, "import") == 0) {
+		fputs("Formats:", stdout);
+		for (const char *const *format = bobbin_import_formats(); *format; format++)
+			printf(" %s", *format);
+		putchar('\n');
+	}
+	if (*command->options) {
+		puts("\nOptions:");
+		arguments_print_options(command);
+	}
+}
+
+int command_help(const struct arguments *arguments)
+{
+	if (!arguments->word_count) {
+		print_overview();
+		return EXIT_DONE;
+	}
+	const struct command *command = command_find(arguments->words[0]);
+	if (!command)
+		return fail_usage("there is no command '%s'; see: bobbin help", arguments->words[0]);
+	print_help(command);
+	return EXIT_DONE;
+}
+
+int command_version(const struct arguments *arguments)
+{
+	if (arguments->json)
+		printf("{\"version\":\"%s\"}\n", bobbin_version());
+	else
+		printf("bobbin %s\n", bobbin_version());
+	return EXIT_DONE;
+}
+
+/* Characters are measured for wrapping; the locale of the environment may not know UTF-8. */
+static void set_locale(void)
+{
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		setlocale(LC_CTYPE, "");
+}
+
+int main(int count, char **values)
+{
+	struct arguments arguments;
+	const struct command *command;
+	set_locale();
+	int rc = arguments_parse(count, values, &arguments, &command);
+	if (!rc && !command && !arguments.help) {
+		print_overview();
+		rc = EXIT_USAGE;
+	} else if (!rc && !command) {
+		print_overview();
+	} else if (!rc && arguments.help) {
+		print_help(command);
+	} else if (!rc) {
+		rc = command->run(&arguments);
+	}
+	arguments_release(&arguments);
+	if (fflush(stdout) != 0 && !rc) {
+		fputs("bobbin: standard output could not be written\n", stderr);
+		rc = EXIT_FAILED;
+	}
+	return rc;
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a person or a program sees. Text from a log may hold anything, so nothing reaches a terminal here
+ * without its control characters made visible: a tool's output must not be able to move the cursor or set the
+ * title.
+ */
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+bool output_color(int stream)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *term = getenv("TERM");
+	return isatty(stream) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+const char *paint(const char *escape)
+{
+	static int color = -1;
+	if (color < 0)
+		color = output_color(STDOUT_FILENO);
+	return color ? escape : "";
+}
+
+int output_columns(void)
+{
+	struct winsize size;
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+		return size.ws_col > 120 ? 120 : size.ws_col;
+	return 80;
+}
+
+void print_json_string(const char *text, size_t len)
+{
+	putchar('"');
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+		if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else if (c == '\n')
+			fputs("\\n", stdout);
+		else if (c < 0x20)
+			printf("\\u%04x", c);
+		else
+			putchar(c);
+	}
+	putchar('"');
+}
+
+void print_json_text(const char *text)
+{
+	print_json_string(text, strlen(text));
+}
+
+void print_json_member(const char *name, const char *text)
+{
+	print_json_text(name);
+	putchar(':');
+	print_json_text(text);
+}
+
+/* One character at `text`: its bytes, and the columns it takes. A control character counts as the two of ^X.
+ */
+static size_t character(const char *text, size_t len, int *ret_columns)
+{
+	unsigned char c = (unsigned char)*text;
+	if (c < 0x80) {
+		*ret_columns = c < 0x20 || c == 0x7f ? 2 : 1;
+		return 1;
+	}
+	wchar_t wide;
+	mbstate_t state = {0};
+	size_t used = mbrtowc(&wide, text, len, &state);
+	if (used == (size_t)-1 || used == (size_t)-2 || used == 0) {
+		*ret_columns = 1;
+		return 1;
+	}
+	int columns = wcwidth(wide);
+	*ret_columns = columns < 0 ? 1 : columns;
+	return used;
+}
+
+/* C1 controls (U+0080 to U+009F) can drive a terminal as well as C0. */
+static bool is_c1(const char *text, size_t used)
+{
+	return used == 2 && (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0;
+}
+
+static void put_character(const char *text, size_t used)
+{
+	unsigned char c = (unsigned char)*text;
+	if (used == 1 && (c < 0x20 || c == 0x7f))
+		printf("^%c", c == 0x7f ? '?' : c + '@');
+	else if ((used == 1 && c >= 0x80) || is_c1(text, used))
+		fputs("\xef\xbf\xbd", stdout);
+	else
+		fwrite(text, 1, used, stdout);
+}
+
+size_t text_columns(const char *text, size_t len)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < len;) {
+		int columns;
+		i += character(text + i, len - i, &columns);
+		total += (size_t)columns;
+	}
+	return total;
+}
+
+void print_clean(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		int columns;
+		size_t used = character(text + i, len - i, &columns);
+		if (text[i] == '\n' || text[i] == '\t')
+			putchar(text[i]);
+		else if (text[i] != '\r')
+			put_character(text + i, used);
+		i += used;
+	}
+}
+
+void print_line_of(const char *text, size_t len, size_t columns_max)
+{
+	bool whole = text_columns(text, len) <= columns_max && !memchr(text, '\n', len);
+	size_t room = whole ? columns_max : columns_max - 1, column = 0;
+	for (size_t i = 0; i < len;) {
+		int columns;
+		size_t used = character(text + i, len - i, &columns);
+		if (column + (size_t)columns > room || text[i] == '\n')
+			break;
+		put_character(text + i, used);
+		column += (size_t)columns;
+		i += used;
+	}
+	if (!whole)
+		fputs("\xe2\x80\xa6", stdout);
+}
+
+/* How much of `text` fits one line of `room` columns, broken after a blank where there is one. */
+static size_t line_that_fits(const char *text, size_t len, size_t room)
+{
+	size_t column = 0, i = 0, after_blank = 0;
+	while (i < len && text[i] != '\n') {
+		int columns;
+		size_t used = character(text + i, len - i, &columns);
+		if (text[i] == '\t')
+			columns = 1;
+		if (column + (size_t)columns > room && i > 0)
+			return after_blank ? after_blank : i;
+		column += (size_t)columns;
+		i += used;
+		if (text[i - used] == ' ')
+			after_blank = i;
+	}
+	return i;
+}
+
+void print_wrapped(const char *text, size_t len, int indent, size_t lines_max)
+{
+	size_t room = (size_t)(output_columns() - indent), lines = 0;
+	while (len && text[len - 1] == '\n')
+		len--;
+	for (size_t i = 0; i < len && (!lines_max || lines < lines_max); lines++) {
+		size_t used = line_that_fits(text + i, len - i, room);
+		printf("%*s", indent, "");
+		for (size_t at = i; at < i + used;) {
+			int columns;
+			size_t one = character(text + at, i + used - at, &columns);
+			if (text[at] == '\t')
+				putchar(' ');
+			else if (text[at] != '\r')
+				put_character(text + at, one);
+			at += one;
+		}
+		putchar('\n');
+		i += used;
+		if (i < len && text[i] == '\n')
+			i++;
+		if (lines_max && lines + 1 == lines_max && i < len)
+			printf("%*s%s… %s bytes more%s\n", indent, "", paint(DIM), number_text(len - i),
+				paint(PLAIN));
+	}
+}
+
+const char *number_text(uint64_t value)
+{
+	static char buffers[8][32];
+	static unsigned next;
+	char *out = buffers[next++ % 8];
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value), at = 0;
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			out[at++] = ',';
+		out[at++] = digits[i];
+	}
+	out[at] = 0;
+	return out;
+}
+
+const char *time_ago(int64_t realtime_ns)
+{
+	static char buffers[4][32];
+	static unsigned next;
+	char *out = buffers[next++ % 4];
+	int64_t seconds = (int64_t)time(NULL) - realtime_ns / 1000000000;
+	if (seconds < 60)
+		snprintf(out, 32, "just now");
+	else if (seconds < 3600)
+		snprintf(out, 32, "%lld min ago", (long long)seconds / 60);
+	else if (seconds < 48 * 3600)
+		snprintf(out, 32, "%lld h ago", (long long)seconds / 3600);
+	else
+		snprintf(out, 32, "%lld days ago", (long long)seconds / 86400);
+	return out;
+}
+
+static int exit_code_of(int code)
+{
+	switch (code) {
+	case BOBBIN_ECONFLICT:
+	case BOBBIN_EBUSY:
+	case BOBBIN_EEXIST:
+		return EXIT_CONFLICT;
+	case BOBBIN_EINVAL:
+		return EXIT_USAGE;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+/* An error message can quote bytes of a damaged file: made visible like everything else. */
+static void put_error_text(const char *text)
+{
+	for (const char *at = text; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			fprintf(stderr, "^%c", *at == 0x7f ? '?' : *at + '@');
+		else
+			fputc(*at, stderr);
+}
+
+int fail(const struct bobbin_error *error)
+{
+	fflush(stdout);
+	fputs(output_color(STDERR_FILENO) ? RED "bobbin: " PLAIN : "bobbin: ", stderr);
+	put_error_text(error->message);
+	fputc('\n', stderr);
+	return exit_code_of(error->code);
+}
+
+int fail_usage(const char *format, ...)
+{
+	va_list list;
+	fflush(stdout);
+	fputs(output_color(STDERR_FILENO) ? RED "bobbin: " PLAIN : "bobbin: ", stderr);
+	va_start(list, format);
+	vfprintf(stderr, format, list);
+	va_end(list);
+	fputc('\n', stderr);
+	return EXIT_USAGE;
+}
+
+void note(const struct arguments *arguments, const char *format, ...)
+{
+	va_list list;
+	if (arguments->quiet)
+		return;
+	fflush(stdout);
+	bool color = output_color(STDERR_FILENO);
+	if (color)
+		fputs(DIM, stderr);
+	va_start(list, format);
+	vfprintf(stderr, format, list);
+	va_end(list);
+	fputs(color ? PLAIN "\n" : "\n", stderr);
+}
+
+static void print_fault(const struct bobbin_fault *fault)
+{
+	printf("%s%s%s", paint(YELLOW), fault->kind, paint(PLAIN));
+	if (*fault->where)
+		fputs("  ", stdout), print_clean(fault->where, strlen(fault->where));
+	if (fault->line)
+		printf("  line %s, byte %s", number_text(fault->line), number_text(fault->offset));
+	putchar('\n');
+	print_wrapped(fault->message, strlen(fault->message), 2, 0);
+	if (*fault->advice)
+		print_wrapped(fault->advice, strlen(fault->advice), 2, 0);
+}
+
+void print_faults_json(const bobbin_faults *faults)
+{
+	fputs("\"faults\":[", stdout);
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++) {
+		const struct bobbin_fault *fault = bobbin_faults_get(faults, i);
+		fputs(i ? ",{" : "{", stdout);
+		print_json_member("kind", fault->kind);
+		putchar(',');
+		print_json_member("where", fault->where);
+		printf(",\"line\":%llu,\"offset\":%llu,", (unsigned long long)fault->line,
+			(unsigned long long)fault->offset);
+		print_json_member("message", fault->message);
+		putchar(',');
+		print_json_member("advice", fault->advice);
+		putchar('}');
+	}
+	putchar(']');
+}
+
+void print_faults(const struct arguments *arguments, const bobbin_faults *faults)
+{
+	if (arguments->json) {
+		putchar('{');
+		print_faults_json(faults);
+		puts("}");
+		return;
+	}
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++)
+		print_fault(bobbin_faults_get(faults, i));
+}

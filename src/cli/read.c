@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands that look: show, list, tree. They open everything read-only. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- show ---- */
+
+static void print_message_json(const struct bobbin_message *message)
+{
+	fwrite(message->record, 1, message->record_len, stdout);
+	putchar('\n');
+}
+
+static const char *role_color(const char *role)
+{
+	if (strcmp(role, "user") == 0)
+		return GREEN;
+	return strcmp(role, "assistant") == 0 ? BLUE : YELLOW;
+}
+
+static void print_message(const struct bobbin_message *message, bool all_branches)
+{
+	bool off = all_branches && message->position == UINT64_MAX;
+	printf("%s%s%s %s%s%s", paint(BOLD), message->id, paint(PLAIN), paint(role_color(message->role)),
+		message->role, paint(PLAIN));
+	printf("%s  %s tokens", paint(DIM), number_text(message->tokens));
+	if (*message->origin)
+		printf(" · %s", message->origin);
+	if (message->inherited)
+		printf(" · inherited");
+	if (message->marked)
+		printf(" · marked: no real result came");
+	if (off)
+		printf(" · another branch, after %s", *message->parent ? message->parent : "nothing");
+	printf("%s\n", paint(PLAIN));
+	print_wrapped(message->text, message->text_len, 2, 0);
+}
+
+static int show_messages(
+	const struct arguments *arguments, bobbin_session *session, const char *from, char *ret_last)
+{
+	struct bobbin_messages_options options = BOBBIN_MESSAGES_OPTIONS_INIT;
+	struct bobbin_error error;
+	const struct bobbin_message *message;
+	bobbin_messages *messages;
+	int rc;
+	options.from = from;
+	options.to = arguments->to;
+	options.all_branches = arguments->all_branches;
+	if (bobbin_messages_open(session, &options, &messages, &error) < 0)
+		return fail(&error);
+	bool skip = from && *ret_last; /* following: the first one was shown before */
+	while ((rc = bobbin_messages_next(messages, &message, &error)) > 0) {
+		snprintf(ret_last, BOBBIN_MESSAGE_ID_BYTES, "%s", message->id);
+		if (!skip && arguments->json)
+			print_message_json(message);
+		else if (!skip)
+			print_message(message, arguments->all_branches);
+		skip = false;
+	}
+	bobbin_messages_close(messages);
+	fflush(stdout);
+	return rc < 0 ? fail(&error) : 0;
+}
+
+static int follow(const struct arguments *arguments, bobbin_session *session, char *last)
+{
+	struct bobbin_error error;
+	for (;;) {
+		usleep(200000);
+		if (bobbin_session_refresh(session, &error) < 0)
+			return fail(&error);
+		if (strcmp(bobbin_session_head(session), last) == 0)
+			continue;
+		int rc = show_messages(arguments, session, *last ? last : NULL, last);
+		if (rc)
+			return rc;
+	}
+}
+
+static void print_session_line(const struct arguments *arguments, bobbin_session *session)
+{
+	const struct bobbin_session_info *info = bobbin_session_info(session);
+	note(arguments, "%s · %s messages on the line · about %s tokens%s%s%s", info->id,
+		number_text(info->messages), number_text(info->tokens), *info->title ? " · " : "",
+		info->title, info->faults ? " · damaged lines: see bobbin doctor" : "");
+	if (*info->parent_id)
+		note(arguments, "a fork of %s, with its first %s messages", info->parent_id,
+			number_text(info->forked_at));
+}
+
+int command_show(const struct arguments *arguments)
+{
+	bobbin_store *store;
+	bobbin_session *session;
+	char last[BOBBIN_MESSAGE_ID_BYTES] = "";
+	const char *id = arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = open_session(arguments, id, false, true, &store, &session);
+	if (rc)
+		return rc;
+	if (!arguments->json)
+		print_session_line(arguments, session);
+	rc = show_messages(arguments, session, arguments->from, last);
+	if (!rc && arguments->follow)
+		rc = follow(arguments, session, last);
+	close_session(store, session);
+	return rc;
+}
+
+/* ---- list ---- */
+
+static void print_info_json(const struct bobbin_session_info *info, const char *end)
+{
+	putchar('{');
+	print_json_member("id", info->id);
+	putchar(',');
+	print_json_member("title", info->title);
+	putchar(',');
+	print_json_member("owner", info->owner);
+	printf(",\"messages\":%llu,\"tokens\":%llu,\"bytes\":%llu,\"updated\":%.3f,",
+		(unsigned long long)info->messages, (unsigned long long)info->tokens,
+		(unsigned long long)info->bytes, (double)info->updated_ns / 1e9);
+	fputs("\"parentId\":", stdout);
+	if (*info->parent_id)
+		print_json_text(info->parent_id);
+	else
+		fputs("null", stdout);
+	if (*info->parent_id)
+		printf(",\"forkedAt\":%llu", (unsigned long long)info->forked_at);
+	if (info->damaged) {
+		putchar(',');
+		print_json_member("damaged", info->damaged);
+	}
+	fputs(end, stdout);
+}
+
+static void print_info(const struct bobbin_session_info *info)
+{
+	printf("%s%-20s%s %8s messages  %-13s ", paint(BOLD), info->id, paint(PLAIN),
+		number_text(info->messages), time_ago(info->updated_ns));
+	size_t used = 52 + (strlen(info->id) > 20 ? strlen(info->id) - 20 : 0);
+	size_t room = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 10;
+	char from[BOBBIN_SESSION_ID_BYTES + 16];
+	if (info->damaged) {
+		printf("%s", paint(RED));
+		print_line_of(info->damaged, strlen(info->damaged), room);
+		printf("%s", paint(PLAIN));
+	} else if (*info->title) {
+		print_line_of(info->title, strlen(info->title), room);
+	} else if (*info->parent_id) {
+		snprintf(from, sizeof(from), "fork of %s", info->parent_id);
+		print_line_of(from, strlen(from), room);
+	}
+	putchar('\n');
+}
+
+int command_list(const struct arguments *arguments)
+{
+	struct bobbin_list_options options = BOBBIN_LIST_OPTIONS_INIT;
+	struct bobbin_error error;
+	const struct bobbin_session_info *info;
+	bobbin_store *store;
+	bobbin_list *list;
+	size_t count = 0;
+	int rc = open_store(arguments, false, &store);
+	if (rc)
+		return rc;
+	options.owner = arguments->owner;
+	options.limit = (size_t)arguments->limit;
+	options.title = arguments->word_count ? arguments->words[0] : NULL;
+	if (bobbin_list_open(store, &options, &list, &error) < 0) {
+		bobbin_store_close(store);
+		return fail(&error);
+	}
+	for (; (info = bobbin_list_next(list)); count++)
+		if (arguments->json)
+			print_info_json(info, "}\n");
+		else
+			print_info(info);
+	bobbin_list_close(list);
+	bobbin_store_close(store);
+	bool asked = options.owner || options.title;
+	if (!count)
+		note(arguments, asked ? "no session matches" : "no sessions yet");
+	return count || !asked ? EXIT_DONE : EXIT_NO;
+}
+
+/* ---- tree ---- */
+
+#define TREE_DEPTH_MAX 64
+
+/* Which ancestors still have siblings to come, so that their lines are drawn on. */
+static void print_branches(const struct bobbin_tree_node *node, bool *open)
+{
+	for (unsigned i = 1; i < node->depth && i < TREE_DEPTH_MAX; i++)
+		fputs(open[i] ? "│  " : "   ", stdout);
+	if (node->depth)
+		fputs(node->last ? "└─ " : "├─ ", stdout);
+	if (node->depth < TREE_DEPTH_MAX)
+		open[node->depth] = !node->last;
+}
+
+static void print_tree_node(const struct bobbin_tree_node *node, bool *open)
+{
+	const struct bobbin_session_info *info = node->session;
+	print_branches(node, open);
+	printf("%s%s%s", paint(BOLD), info->id, paint(PLAIN));
+	if (node->depth)
+		printf("  from message %s", number_text(info->forked_at));
+	printf("  %s messages", number_text(info->messages));
+	if (*info->title) {
+		fputs("  ", stdout);
+		print_line_of(info->title, strlen(info->title), 30);
+	}
+	if (info->damaged) {
+		printf("  %s", paint(RED));
+		print_clean(info->damaged, strlen(info->damaged));
+		printf("%s", paint(PLAIN));
+	}
+	putchar('\n');
+}
+
+int command_tree(const struct arguments *arguments)
+{
+	struct bobbin_error error;
+	const struct bobbin_tree_node *node;
+	bobbin_store *store;
+	bobbin_tree *tree;
+	bool open[TREE_DEPTH_MAX] = {false};
+	int rc = open_store(arguments, false, &store);
+	if (rc)
+		return rc;
+	if (bobbin_tree_open(store, arguments->word_count ? arguments->words[0] : NULL, &tree, &error) < 0) {
+		bobbin_store_close(store);
+		return fail(&error);
+	}
+	while ((node = bobbin_tree_next(tree)))
+		if (arguments->json) {
+			print_info_json(node->session, "");
+			printf(",\"depth\":%u}\n", node->depth);
+		} else {
+			print_tree_node(node, open);
+		}
+	bobbin_tree_close(tree);
+	bobbin_store_close(store);
+	return EXIT_DONE;
+}

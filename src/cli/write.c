@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands that add to a log or make and delete sessions: append, fork, rewind, edit, delete. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- append ---- */
+
+static void print_ack(const struct arguments *arguments, const struct bobbin_ack *ack)
+{
+	if (arguments->json) {
+		printf("{\"seq\":%llu,", (unsigned long long)ack->seq);
+		print_json_member("id", ack->id);
+		if (ack->repeated)
+			fputs(",\"repeated\":true", stdout);
+		if (ack->side_branch)
+			fputs(",\"side_branch\":true", stdout);
+		puts("}");
+	} else {
+		printf("%llu %s%s%s\n", (unsigned long long)ack->seq, ack->id,
+			ack->repeated ? " (was there)" : "", ack->side_branch ? " (beside the line)" : "");
+	}
+	fflush(stdout); /* an acknowledgement that waits in a buffer is none */
+}
+
+static bool blank(const char *text, size_t len)
+{
+	return strspn(text, " \t\r\n") >= len;
+}
+
+/* Each line is acknowledged once it is durable; the first that fails ends it, with its number. */
+static int append_lines(const struct arguments *arguments, bobbin_session *session)
+{
+	struct bobbin_ack ack;
+	struct bobbin_error error;
+	char *line = NULL, head[BOBBIN_MESSAGE_ID_BYTES];
+	size_t cap = 0;
+	ssize_t len;
+	unsigned long number = 0;
+	const char *expect = arguments->expect;
+	int rc = 0;
+	while (!rc && (len = getline(&line, &cap, stdin)) > 0) {
+		number++;
+		if (blank(line, (size_t)len))
+			continue;
+		if (line[len - 1] == '\n')
+			len--;
+		if (bobbin_session_append(session, line, (size_t)len, expect, &ack, &error) < 0) {
+			fprintf(stderr, "bobbin: line %lu of the input, byte %llu:\n", number,
+				(unsigned long long)error.offset);
+			rc = fail(&error);
+			continue;
+		}
+		print_ack(arguments, &ack);
+		if (expect) {
+			snprintf(head, sizeof(head), "%s", bobbin_session_head(session));
+			expect = head;
+		}
+	}
+	free(line);
+	return rc;
+}
+
+int command_append(const struct arguments *arguments)
+{
+	bobbin_store *store;
+	bobbin_session *session;
+	int rc = open_session(arguments, arguments->words[0], true, false, &store, &session);
+	if (rc)
+		return rc;
+	rc = append_lines(arguments, session);
+	close_session(store, session);
+	return rc;
+}
+
+/* ---- fork ---- */
+
+static void print_forked(
+	const struct arguments *arguments, const char *parent, const struct bobbin_forked *forked)
+{
+	if (arguments->json) {
+		putchar('{');
+		print_json_member("id", forked->id);
+		putchar(',');
+		print_json_member("parentId", parent);
+		printf(",\"forkedAt\":%llu,", (unsigned long long)forked->kept);
+		print_json_member("through", forked->through);
+		printf(",\"gaps\":%llu}\n", (unsigned long long)forked->gaps);
+		return;
+	}
+	if (forked->gaps)
+		note(arguments,
+			"careful: a damaged line lies in what was kept; a message may be missing (see bobbin "
+			"doctor %s)",
+			parent);
+	if (forked->kept)
+		printf("forked %s after %s of its messages (through %s): ", parent, number_text(forked->kept),
+			forked->through);
+	else
+		printf("forked %s before its first message: ", parent);
+	printf("%s%s%s\n", paint(BOLD), forked->id, paint(PLAIN));
+}
+
+int command_fork(const struct arguments *arguments)
+{
+	struct bobbin_fork_options options = BOBBIN_FORK_OPTIONS_INIT;
+	struct bobbin_forked forked;
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_session *session;
+	bool named = arguments->word_count == 2;
+	const char *parent = named ? arguments->words[0] : arguments->session ? arguments->session : "main";
+	int rc = open_session(arguments, parent, false, false, &store, &session);
+	if (rc)
+		return rc;
+	options.id = arguments->id;
+	options.owner = arguments->owner;
+	options.title = arguments->title;
+	if (bobbin_session_fork(session, arguments->words[named], &options, &forked, &error) < 0)
+		rc = fail(&error);
+	else
+		print_forked(arguments, parent, &forked);
+	close_session(store, session);
+	return rc;
+}
+
+/* ---- rewind, edit, delete ---- */
+
+static void print_moved(
+	const struct arguments *arguments, bobbin_session *session, const struct bobbin_ack *ack)
+{
+	const struct bobbin_session_info *info = bobbin_session_info(session);
+	const char *head = bobbin_session_head(session);
+	if (arguments->json) {
+		printf("{\"seq\":%llu,", (unsigned long long)ack->seq);
+		print_json_member("id", ack->id);
+		putchar(',');
+		print_json_member("head", head);
+		printf(",\"messages\":%llu}\n", (unsigned long long)info->messages);
+	} else {
+		printf("the head of %s is now %s, %s messages on the line\n", info->id,
+			*head ? head : "before the first message", number_text(info->messages));
+	}
+}
+
+int command_rewind(const struct arguments *arguments)
+{
+	struct bobbin_ack ack;
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_session *session;
+	bool named = arguments->word_count == 2;
+	int rc = open_session(
+		arguments, named ? arguments->words[0] : arguments->session, false, false, &store, &session);
+	if (rc)
+		return rc;
+	if (bobbin_session_rewind(session, arguments->words[named], &ack, &error) < 0)
+		rc = fail(&error);
+	else
+		print_moved(arguments, session, &ack);
+	close_session(store, session);
+	return rc;
+}
+
+int command_edit(const struct arguments *arguments)
+{
+	struct bobbin_ack ack;
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_session *session;
+	const char *text = arguments->words[2];
+	int rc = open_session(arguments, arguments->words[0], false, false, &store, &session);
+	if (rc)
+		return rc;
+	if (bobbin_session_edit(session, arguments->words[1], text, strlen(text), &ack, &error) < 0)
+		rc = fail(&error);
+	else
+		print_moved(arguments, session, &ack);
+	close_session(store, session);
+	return rc;
+}
+
+int command_delete(const struct arguments *arguments)
+{
+	struct bobbin_error error;
+	bobbin_store *store;
+	int rc = open_store(arguments, false, &store);
+	if (rc)
+		return rc;
+	if (bobbin_session_delete(store, arguments->words[0], &error) < 0)
+		rc = fail(&error);
+	else if (arguments->json)
+		printf("{\"deleted\":true}\n");
+	else
+		printf("deleted %s\n", arguments->words[0]);
+	bobbin_store_close(store);
+	return rc;
+}
