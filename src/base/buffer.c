@@ -69,28 +69,28 @@ void buffer_add_char(struct buffer *buffer, char c)
 	buffer_add(buffer, &c, 1);
 }
 
-void buffer_add_u64(struct buffer *buffer, uint64_t value)
+/* In one piece, so that a number is there whole or not at all. */
+static void add_number(struct buffer *buffer, uint64_t magnitude, bool negative)
 {
-	char digits[20]; /* 2^64 - 1 has 20 */
+	char digits[21]; /* 2^64 - 1 has 20, and the sign */
 	size_t at = sizeof(digits);
 	do {
-		digits[--at] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
+		digits[--at] = (char)('0' + magnitude % 10);
+		magnitude /= 10;
+	} while (magnitude);
+	if (negative)
+		digits[--at] = '-';
 	buffer_add(buffer, digits + at, sizeof(digits) - at);
+}
+
+void buffer_add_u64(struct buffer *buffer, uint64_t value)
+{
+	add_number(buffer, value, false);
 }
 
 void buffer_add_i64(struct buffer *buffer, int64_t value)
 {
-	if (value >= 0) {
-		buffer_add_u64(buffer, (uint64_t)value);
-		return;
-	}
-	/* Both parts or neither: invariant (3) of the header. */
-	if (!make_room(buffer, 20))
-		return;
-	buffer_add_char(buffer, '-');
-	buffer_add_u64(buffer, -(uint64_t)value);
+	add_number(buffer, value < 0 ? -(uint64_t)value : (uint64_t)value, value < 0);
 }
 
 void buffer_addf(struct buffer *buffer, const char *format, ...)

@@ -63,6 +63,7 @@ uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len)
 	for (; len >= 8; bytes += 8, len -= 8) {
 		uint64_t word = read_u64(bytes) ^ crc;
 		crc = 0;
+#pragma GCC unroll 8
 		for (int i = 0; i < 8; i++)
 			crc ^= crc_tables[7 - i][word >> (8 * i) & 0xff];
 	}

@@ -60,7 +60,7 @@ const struct platform *platform_default(void);
 /* Reads exactly `len` bytes unless the file ends before; returns the number read or a negative errno. */
 ssize_t platform_read_full(const struct platform *platform, int file, void *data, size_t len, uint64_t offset);
 
-/* The current UTC time as 2026-09-04T10:00:00Z (with milliseconds: 2026-09-04T10:00:00.123Z). */
+/* A UTC time as 2026-09-04T10:00:00Z, or, unless its milliseconds are 0, as 2026-09-04T10:00:00.123Z. */
 #define TIME_TEXT_BYTES 32
 void time_text(int64_t realtime_ns, char ret_text[TIME_TEXT_BYTES]);
 
