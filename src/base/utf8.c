@@ -56,14 +56,17 @@ static inline unsigned fitting_bytes(const uint8_t *data, size_t len, bool *ret_
 	return fits;
 }
 
-/* The number of leading ASCII bytes, found many at a time. */
-static inline size_t ascii_prefix(const char *data, size_t len)
+/* After so many ASCII characters in a row the wide loop pays again. */
+#define ASCII_RUN 8
+
+/* The number of leading ASCII bytes, found many at a time; may stop a little short of them. */
+static inline size_t ascii_prefix(const uint8_t *bytes, size_t len)
 {
 	size_t at = 0;
 #if defined(__SSE2__)
 	for (; len - at >= 32; at += 32) {
-		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(data + at));
-		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(data + at + 16));
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)(bytes + at));
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)(bytes + at + 16));
 		unsigned high = (unsigned)_mm_movemask_epi8(a) | (unsigned)_mm_movemask_epi8(b) << 16;
 		if (high)
 			return at + (unsigned)__builtin_ctz(high);
@@ -71,12 +74,49 @@ static inline size_t ascii_prefix(const char *data, size_t len)
 #endif
 	for (; len - at >= 8; at += 8) {
 		uint64_t word;
-		memcpy(&word, data + at, sizeof(word));
+		memcpy(&word, bytes + at, sizeof(word));
 		if (word & UINT64_C(0x8080808080808080))
 			break;
 	}
-	while (at < len && !(data[at] & 0x80))
-		at++;
+	return at;
+}
+
+/* The same rules on four bytes at once, read as a big-endian number: the bytes of the code point that is
+ * neither ASCII nor invalid, else 0. Each line tests the marks of all its bytes, then the range of their
+ * leading payload. */
+static inline unsigned multibyte_length(const uint8_t *bytes)
+{
+	uint32_t word =
+		(uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+	uint32_t payload = word & 0x0f200000;
+	if ((word & 0xf0c0c000) == 0xe0808000)
+		return payload != 0 && payload != 0x0d200000 ? 3 : 0;
+	if ((word & 0xe0c00000) == 0xc0800000)
+		return (word & 0x1e000000) != 0 ? 2 : 0;
+	payload = word & 0x07300000;
+	if ((word & 0xf8c0c0c0) == 0xf0808080)
+		return payload >= 0x00100000 && payload <= 0x04000000 ? 4 : 0;
+	return 0;
+}
+
+/* The valid bytes of text that is not ASCII in the main: ends at a run of ASCII, before the last three bytes,
+ * or at what may be a fault. */
+static inline size_t multibyte_prefix(const uint8_t *bytes, size_t len)
+{
+	size_t at = 0;
+	unsigned ascii_run = 0;
+	while (len - at >= 4 && ascii_run < ASCII_RUN) {
+		if (bytes[at] < 0x80) {
+			ascii_run++;
+			at++;
+			continue;
+		}
+		unsigned taken = multibyte_length(bytes + at);
+		if (!taken)
+			break;
+		at += taken;
+		ascii_run = 0;
+	}
 	return at;
 }
 
@@ -84,20 +124,18 @@ size_t utf8_valid_prefix(const char *data, size_t len)
 {
 	const uint8_t *bytes = (const uint8_t *)data;
 	size_t at = 0;
-	for (;;) {
-		at += ascii_prefix(data + at, len - at);
-		/* Stays here while the text is not ASCII: the wide loop above costs more than it gains there.
-		 */
-		while (at < len && bytes[at] >= 0x80) {
+	while (at < len) {
+		at += ascii_prefix(bytes + at, len - at);
+		at += multibyte_prefix(bytes + at, len - at);
+		while (at < len && (len - at < 4 || bytes[at] >= 0x80)) {
 			bool whole;
 			unsigned fits = fitting_bytes(bytes + at, len - at, &whole);
 			if (!whole)
 				return at;
 			at += fits;
 		}
-		if (at >= len)
-			return len;
 	}
+	return len;
 }
 
 unsigned utf8_decode(const char *data, size_t len, uint32_t *ret_code_point)
