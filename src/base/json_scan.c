@@ -7,7 +7,7 @@
 #define SCAN_TARGET
 #define SCAN_NAME "portable"
 #define SCAN_PORTABLE
-#include "base/json_scan_utf8.inc"
+#include "base/json_scan_chars.inc"
 #include "base/json_scan_check.inc"
 #include "base/json_scan_skip.inc"
 

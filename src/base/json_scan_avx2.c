@@ -28,15 +28,38 @@ SCAN_TARGET static inline __m256i block_is(__m256i bytes, char c)
 	return _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(c));
 }
 
-SCAN_TARGET static inline uint32_t block_special(const char *at, uint32_t *ret_high)
+struct string_masks {
+	uint32_t quote, backslash, control, high; /* a bit per byte; control: below 0x20; high: not ASCII */
+};
+
+SCAN_TARGET static inline void block_string(const char *at, struct string_masks *ret_masks)
 {
 	__m256i bytes = block_load(at);
 	/* Unsigned c < 0x20 as max(c, 0x1f) == 0x1f. */
 	__m256i limit = _mm256_set1_epi8(0x1f);
-	__m256i control = _mm256_cmpeq_epi8(_mm256_max_epu8(bytes, limit), limit);
-	*ret_high = block_mask(bytes);
-	return block_mask(
-		_mm256_or_si256(control, _mm256_or_si256(block_is(bytes, '"'), block_is(bytes, '\\'))));
+	ret_masks->control = block_mask(_mm256_cmpeq_epi8(_mm256_max_epu8(bytes, limit), limit));
+	ret_masks->quote = block_mask(block_is(bytes, '"'));
+	ret_masks->backslash = block_mask(block_is(bytes, '\\'));
+	ret_masks->high = block_mask(bytes);
+}
+
+SCAN_TARGET static inline __m256i half_byte_table(
+	char a, char b, char c, char d, char e, char f, char g, char h, char i, char j, char k, char l, char m, char n, char o, char p)
+{
+	return _mm256_setr_epi8(
+		a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+}
+
+/* The eight letters, found by their half bytes: a bit for each upper half that occurs (2_, 5_, 6_, 7_). */
+SCAN_TARGET static inline uint32_t block_letters(const char *at, uint32_t escaped)
+{
+	(void)escaped;
+	__m256i bytes = block_load(at);
+	__m256i by_high = half_byte_table(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0);
+	__m256i by_low = half_byte_table(0, 0, 1 | 4 | 8, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1);
+	__m256i high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(0x0f));
+	__m256i both = _mm256_and_si256(_mm256_shuffle_epi8(by_high, high), _mm256_shuffle_epi8(by_low, bytes));
+	return ~block_mask(_mm256_cmpeq_epi8(both, _mm256_setzero_si256()));
 }
 
 SCAN_TARGET static inline uint32_t block_space(const char *at)
@@ -46,17 +69,18 @@ SCAN_TARGET static inline uint32_t block_space(const char *at)
 		_mm256_or_si256(block_is(bytes, '\r'), block_is(bytes, '\t'))));
 }
 
-SCAN_TARGET static inline uint32_t block_quotes(const char *at)
+SCAN_TARGET static inline uint32_t block_quotes(const char *at, uint32_t *ret_backslash)
 {
 	__m256i bytes = block_load(at);
-	return block_mask(_mm256_or_si256(block_is(bytes, '"'), block_is(bytes, '\\')));
+	*ret_backslash = block_mask(block_is(bytes, '\\'));
+	return block_mask(block_is(bytes, '"'));
 }
 
-struct block_masks {
+struct bracket_masks {
 	uint64_t quote, backslash, open, close;
 };
 
-SCAN_TARGET static inline void block_masks_of(const char *at, struct block_masks *ret_masks)
+SCAN_TARGET static inline void block_brackets(const char *at, struct bracket_masks *ret_masks)
 {
 	__m256i a = block_load(at), b = block_load(at + 32);
 	/* Bit 0x20 tells { from [ and } from ]. */
@@ -68,7 +92,7 @@ SCAN_TARGET static inline void block_masks_of(const char *at, struct block_masks
 	ret_masks->close = block_mask(block_is(a_folded, '}')) | (uint64_t)block_mask(block_is(b_folded, '}')) << 32;
 }
 
-#include "base/json_scan_utf8.inc"
+#include "base/json_scan_chars.inc"
 
 /* What can be wrong with two bytes that follow each other, a bit each; three tables are indexed by half bytes of
  * the pair, and an error is what all three agree on. */

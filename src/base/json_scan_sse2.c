@@ -10,6 +10,8 @@
 #define SCAN_TARGET
 #define SCAN_BYTES 32
 
+#include "base/json_scan_chars.inc"
+
 static inline __m128i half_load(const char *at)
 {
 	return _mm_loadu_si128((const __m128i *)(const void *)at);
@@ -25,19 +27,39 @@ static inline __m128i half_is(__m128i bytes, char c)
 	return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c));
 }
 
-static inline uint32_t half_special(__m128i bytes)
+struct string_masks {
+	uint32_t quote, backslash, control, high; /* a bit per byte; control: below 0x20; high: not ASCII */
+};
+
+static inline uint32_t half_control(__m128i bytes)
 {
 	/* Unsigned c < 0x20 as max(c, 0x1f) == 0x1f. */
 	__m128i limit = _mm_set1_epi8(0x1f);
-	__m128i control = _mm_cmpeq_epi8(_mm_max_epu8(bytes, limit), limit);
-	return half_mask(_mm_or_si128(control, _mm_or_si128(half_is(bytes, '"'), half_is(bytes, '\\'))));
+	return half_mask(_mm_cmpeq_epi8(_mm_max_epu8(bytes, limit), limit));
 }
 
-static inline uint32_t block_special(const char *at, uint32_t *ret_high)
+static inline uint32_t block_is(__m128i low, __m128i high, char c)
+{
+	return half_mask(half_is(low, c)) | half_mask(half_is(high, c)) << 16;
+}
+
+static inline void block_string(const char *at, struct string_masks *ret_masks)
 {
 	__m128i low = half_load(at), high = half_load(at + 16);
-	*ret_high = half_mask(low) | half_mask(high) << 16;
-	return half_special(low) | half_special(high) << 16;
+	ret_masks->control = half_control(low) | half_control(high) << 16;
+	ret_masks->quote = block_is(low, high, '"');
+	ret_masks->backslash = block_is(low, high, '\\');
+	ret_masks->high = half_mask(low) | half_mask(high) << 16;
+}
+
+static inline uint32_t block_letters(const char *at, uint32_t escaped)
+{
+	uint32_t letters = 0;
+	for (; escaped; escaped &= escaped - 1) {
+		unsigned i = (unsigned)__builtin_ctz(escaped);
+		letters |= (uint32_t)is_escape(at[i]) << i;
+	}
+	return letters;
 }
 
 static inline uint32_t half_space(__m128i bytes)
@@ -51,23 +73,20 @@ static inline uint32_t block_space(const char *at)
 	return half_space(half_load(at)) | half_space(half_load(at + 16)) << 16;
 }
 
-static inline uint32_t half_quotes(__m128i bytes)
+static inline uint32_t block_quotes(const char *at, uint32_t *ret_backslash)
 {
-	return half_mask(_mm_or_si128(half_is(bytes, '"'), half_is(bytes, '\\')));
+	__m128i low = half_load(at), high = half_load(at + 16);
+	*ret_backslash = block_is(low, high, '\\');
+	return block_is(low, high, '"');
 }
 
-static inline uint32_t block_quotes(const char *at)
-{
-	return half_quotes(half_load(at)) | half_quotes(half_load(at + 16)) << 16;
-}
-
-struct block_masks {
+struct bracket_masks {
 	uint64_t quote, backslash, open, close;
 };
 
-static inline void block_masks_of(const char *at, struct block_masks *ret_masks)
+static inline void block_brackets(const char *at, struct bracket_masks *ret_masks)
 {
-	*ret_masks = (struct block_masks){0};
+	*ret_masks = (struct bracket_masks){0};
 	for (unsigned shift = 0; shift < 64; shift += 16) {
 		__m128i bytes = half_load(at + shift);
 		/* Bit 0x20 tells { from [ and } from ]. */
@@ -78,8 +97,6 @@ static inline void block_masks_of(const char *at, struct block_masks *ret_masks)
 		ret_masks->close |= (uint64_t)half_mask(half_is(folded, '}')) << shift;
 	}
 }
-
-#include "base/json_scan_utf8.inc"
 
 /* Runs of ASCII by blocks, the rest a character at a time. */
 static size_t utf8_blocks(const char *at, size_t len)
