@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Duplicate keys, compared decoded. Keys are collected, sorted, and neighbours compared: n log n whatever the keys
- * are, where a hash table could be attacked. Few keys need no memory; without memory many keys are gone through in
- * pieces that fit the stack, slowly but with the same answer.
+ * Duplicate keys, compared decoded. Keys are collected, sorted, and neighbours compared: n log n whatever the
+ * keys are, where a hash table could be attacked. Few keys need no memory; without memory many keys are gone
+ * through in pieces that fit the stack, slowly but with the same answer.
  */
 #include "base/alloc.h"
 #include "base/json_string.h"
@@ -11,7 +11,7 @@
 #define KEYS_INSERTION 16 /* below this an insertion sort is faster */
 
 struct key {
-	uint64_t head; /* the first 8 bytes of the decoded key, big-endian, so that most comparisons end here */
+	uint64_t head; /* the decoded key's first 8 bytes, big-endian: most comparisons end here */
 	const char *text;
 	size_t len;
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers. The text is taken apart into sign, digits and a power of ten, which is exact for any number of digits
- * and does not ask the locale what a decimal point looks like.
+ * Numbers. The text is taken apart into sign, digits and a power of ten, which is exact for any number of
+ * digits and does not ask the locale what a decimal point looks like.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/json.h"
 
-/* value = digits * 10^exponent; digits run from `first` to before `after`, with one point in between perhaps. */
+/* value = digits * 10^exponent; digits run from `first` to before `after`, perhaps with a point in between. */
 struct decimal {
 	bool negative;
 	const char *first, *after; /* without zeros at either end; equal if the value is 0 */
@@ -16,7 +16,8 @@ struct decimal {
 	int64_t exponent; /* of the last digit */
 };
 
-#define EXPONENT_MAX 1000000000000 /* larger ones are cut to this: nobody can write that many zeros to make up for it */
+/* Larger ones are cut to this: nobody can write that many zeros to make up for it. */
+#define EXPONENT_MAX 1000000000000
 
 static bool is_digit(char c)
 {

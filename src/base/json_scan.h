@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops of the JSON module that touch every byte, once per instruction set: portable, SSE2 and AVX2. The best
- * one the processor has is chosen at run time; all of them give the same answers, down to the offset of a fault
- * (tests/base/test_json_scan.c runs them against each other).
+ * The loops of the JSON module that touch every byte, once per instruction set: portable, SSE2 and AVX2. The
+ * best one the processor has is chosen at run time; all of them give the same answers, down to the offset of
+ * a fault (tests/base/test_json_scan.c runs them against each other).
  *
  * Invariants: (1) no byte outside [at, end) is read; (2) nothing is allocated.
  */
@@ -16,16 +16,16 @@
 
 /* One validation: the text goes in, the value or the fault comes out. */
 struct json_check {
-	const char *at;  /* in: where the value may begin; out: after its last byte */
-	const char *end; /* in: the end of the text */
+	const char *at;	   /* in: where the value may begin; out: after its last byte */
+	const char *end;   /* in: the end of the text */
 	const char *value; /* out: the first byte of the value */
 
 	const char *fault;   /* out: the first byte that cannot be, or `end` if the text is cut off */
 	const char *problem; /* out: what is wrong there */
-	int code;            /* out: 0, BOBBIN_EINPUT or BOBBIN_ELIMIT */
+	int code;	     /* out: 0, BOBBIN_EINPUT or BOBBIN_ELIMIT */
 
 	const char *utf8_end; /* string bytes before this one are known to be valid UTF-8 */
-	size_t utf8_step;     /* how many bytes to look at next; doubles, so that little is looked at in vain */
+	size_t utf8_step; /* how many bytes to look at next; doubles, so that little is looked at in vain */
 	unsigned depth;
 	uint64_t objects[LIMIT_JSON_DEPTH / 64]; /* a bit per level: object (1) or array (0) */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The byte loops of json_scan.h with AVX2: blocks of 32 bytes. UTF-8 is validated by table look-up, as described
- * by Keiser and Lemire ("Validating UTF-8 in less than one instruction per byte", 2020).
+ * The byte loops of json_scan.h with AVX2: blocks of 32 bytes. UTF-8 is validated by table look-up, as
+ * described by Keiser and Lemire ("Validating UTF-8 in less than one instruction per byte", 2020).
  */
 #include "base/json_scan.h"
 
@@ -43,11 +43,11 @@ SCAN_TARGET static inline void block_string(const char *at, struct string_masks 
 	ret_masks->high = block_mask(bytes);
 }
 
-SCAN_TARGET static inline __m256i half_byte_table(
-	char a, char b, char c, char d, char e, char f, char g, char h, char i, char j, char k, char l, char m, char n, char o, char p)
+SCAN_TARGET static inline __m256i half_byte_table(char a, char b, char c, char d, char e, char f, char g,
+	char h, char i, char j, char k, char l, char m, char n, char o, char p)
 {
-	return _mm256_setr_epi8(
-		a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p);
+	return _mm256_setr_epi8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, a, b, c, d, e, f, g, h, i, j,
+		k, l, m, n, o, p);
 }
 
 /* The eight letters, found by their half bytes: a bit for each upper half that occurs (2_, 5_, 6_, 7_). */
@@ -58,7 +58,8 @@ SCAN_TARGET static inline uint32_t block_letters(const char *at, uint32_t escape
 	__m256i by_high = half_byte_table(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0);
 	__m256i by_low = half_byte_table(0, 0, 1 | 4 | 8, 0, 8, 0, 4, 0, 0, 0, 0, 0, 2, 0, 4, 1);
 	__m256i high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), _mm256_set1_epi8(0x0f));
-	__m256i both = _mm256_and_si256(_mm256_shuffle_epi8(by_high, high), _mm256_shuffle_epi8(by_low, bytes));
+	__m256i both =
+		_mm256_and_si256(_mm256_shuffle_epi8(by_high, high), _mm256_shuffle_epi8(by_low, bytes));
 	return ~block_mask(_mm256_cmpeq_epi8(both, _mm256_setzero_si256()));
 }
 
@@ -88,46 +89,47 @@ SCAN_TARGET static inline void block_brackets(const char *at, struct bracket_mas
 	__m256i a_folded = _mm256_or_si256(a, bit), b_folded = _mm256_or_si256(b, bit);
 	ret_masks->quote = block_mask(block_is(a, '"')) | (uint64_t)block_mask(block_is(b, '"')) << 32;
 	ret_masks->backslash = block_mask(block_is(a, '\\')) | (uint64_t)block_mask(block_is(b, '\\')) << 32;
-	ret_masks->open = block_mask(block_is(a_folded, '{')) | (uint64_t)block_mask(block_is(b_folded, '{')) << 32;
-	ret_masks->close = block_mask(block_is(a_folded, '}')) | (uint64_t)block_mask(block_is(b_folded, '}')) << 32;
+	ret_masks->open = block_mask(block_is(a_folded, '{')) | (uint64_t)block_mask(block_is(b_folded, '{'))
+									<< 32;
+	ret_masks->close = block_mask(block_is(a_folded, '}')) | (uint64_t)block_mask(block_is(b_folded, '}'))
+									 << 32;
 }
 
 #include "base/json_scan_chars.inc"
 
-/* What can be wrong with two bytes that follow each other, a bit each; three tables are indexed by half bytes of
- * the pair, and an error is what all three agree on. */
+/* What can be wrong with two bytes that follow each other, a bit each; three tables are indexed by half bytes
+ * of the pair, and an error is what all three agree on. */
 enum {
-	PAIR_TOO_SHORT = 1 << 0,    /* a lead, and no continuation after it */
-	PAIR_TOO_LONG = 1 << 1,     /* ASCII, and a continuation after it */
-	PAIR_OVERLONG_3 = 1 << 2,   /* E0 80..9F */
-	PAIR_TOO_LARGE = 1 << 3,    /* F4 90..BF, F5..FF 90..BF */
-	PAIR_SURROGATE = 1 << 4,    /* ED A0..BF */
-	PAIR_OVERLONG_2 = 1 << 5,   /* C0..C1 and a continuation */
-	PAIR_EDGE_4 = 1 << 6,       /* F0 80..8F (overlong), F5..FF 80..8F (too large) */
-	PAIR_CONTINUED = 1 << 7,    /* two continuations: right only as third or fourth byte */
+	PAIR_TOO_SHORT = 1 << 0,  /* a lead, and no continuation after it */
+	PAIR_TOO_LONG = 1 << 1,	  /* ASCII, and a continuation after it */
+	PAIR_OVERLONG_3 = 1 << 2, /* E0 80..9F */
+	PAIR_TOO_LARGE = 1 << 3,  /* F4 90..BF, F5..FF 90..BF */
+	PAIR_SURROGATE = 1 << 4,  /* ED A0..BF */
+	PAIR_OVERLONG_2 = 1 << 5, /* C0..C1 and a continuation */
+	PAIR_EDGE_4 = 1 << 6,	  /* F0 80..8F (overlong), F5..FF 80..8F (too large) */
+	PAIR_CONTINUED = 1 << 7,  /* two continuations: right only as third or fourth byte */
 	PAIR_ANY_LOW = PAIR_TOO_SHORT | PAIR_TOO_LONG | PAIR_CONTINUED,
 	PAIR_LEAD_F = PAIR_ANY_LOW | PAIR_TOO_LARGE | PAIR_EDGE_4,
 	PAIR_SECOND = PAIR_TOO_LONG | PAIR_OVERLONG_2 | PAIR_CONTINUED,
 };
 
 #define TWICE(...) __VA_ARGS__, __VA_ARGS__
-static const uint8_t pair_first_high[32] __attribute__((aligned(32))) = {
-	TWICE(PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG,
-		PAIR_TOO_LONG, PAIR_CONTINUED, PAIR_CONTINUED, PAIR_CONTINUED, PAIR_CONTINUED,
-		PAIR_TOO_SHORT | PAIR_OVERLONG_2, PAIR_TOO_SHORT,
-		PAIR_TOO_SHORT | PAIR_OVERLONG_3 | PAIR_SURROGATE,
-		PAIR_TOO_SHORT | PAIR_TOO_LARGE | PAIR_EDGE_4)};
-static const uint8_t pair_first_low[32] __attribute__((aligned(32))) = {
-	TWICE(PAIR_ANY_LOW | PAIR_OVERLONG_2 | PAIR_OVERLONG_3 | PAIR_EDGE_4, PAIR_ANY_LOW | PAIR_OVERLONG_2,
-		PAIR_ANY_LOW, PAIR_ANY_LOW, PAIR_ANY_LOW | PAIR_TOO_LARGE, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F,
-		PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F | PAIR_SURROGATE,
-		PAIR_LEAD_F, PAIR_LEAD_F)};
-static const uint8_t pair_second_high[32] __attribute__((aligned(32))) = {
-	TWICE(PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT,
-		PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_SECOND | PAIR_OVERLONG_3 | PAIR_EDGE_4,
-		PAIR_SECOND | PAIR_OVERLONG_3 | PAIR_TOO_LARGE, PAIR_SECOND | PAIR_SURROGATE | PAIR_TOO_LARGE,
-		PAIR_SECOND | PAIR_SURROGATE | PAIR_TOO_LARGE, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT,
-		PAIR_TOO_SHORT)};
+static const uint8_t pair_first_high[32] __attribute__((aligned(32))) = {TWICE(PAIR_TOO_LONG, PAIR_TOO_LONG,
+	PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG,
+	PAIR_CONTINUED, PAIR_CONTINUED, PAIR_CONTINUED, PAIR_CONTINUED, PAIR_TOO_SHORT | PAIR_OVERLONG_2,
+	PAIR_TOO_SHORT, PAIR_TOO_SHORT | PAIR_OVERLONG_3 | PAIR_SURROGATE,
+	PAIR_TOO_SHORT | PAIR_TOO_LARGE | PAIR_EDGE_4)};
+static const uint8_t pair_first_low[32]
+	__attribute__((aligned(32))) = {TWICE(PAIR_ANY_LOW | PAIR_OVERLONG_2 | PAIR_OVERLONG_3 | PAIR_EDGE_4,
+		PAIR_ANY_LOW | PAIR_OVERLONG_2, PAIR_ANY_LOW, PAIR_ANY_LOW, PAIR_ANY_LOW | PAIR_TOO_LARGE,
+		PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F,
+		PAIR_LEAD_F, PAIR_LEAD_F | PAIR_SURROGATE, PAIR_LEAD_F, PAIR_LEAD_F)};
+static const uint8_t pair_second_high[32]
+	__attribute__((aligned(32))) = {TWICE(PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT,
+		PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT,
+		PAIR_SECOND | PAIR_OVERLONG_3 | PAIR_EDGE_4, PAIR_SECOND | PAIR_OVERLONG_3 | PAIR_TOO_LARGE,
+		PAIR_SECOND | PAIR_SURROGATE | PAIR_TOO_LARGE, PAIR_SECOND | PAIR_SURROGATE | PAIR_TOO_LARGE,
+		PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT)};
 
 SCAN_TARGET static inline __m256i pair_look_up(const uint8_t table[32], __m256i half_bytes)
 {
@@ -150,7 +152,8 @@ SCAN_TARGET static inline __m256i utf8_errors(__m256i bytes, __m256i before)
 		_mm256_and_si256(pair_look_up(pair_first_high, high_half(back1)),
 			pair_look_up(pair_first_low, _mm256_and_si256(back1, _mm256_set1_epi8(0x0f)))),
 		pair_look_up(pair_second_high, high_half(bytes)));
-	/* The top bit is set where a lead of three or more, or of four, bytes stands two or three bytes before. */
+	/* The top bit is set where a lead of three or more, or of four, bytes stands two or three bytes
+	 * before. */
 	__m256i third = _mm256_subs_epu8(back2, _mm256_set1_epi8((char)(0xE0 - 0x80)));
 	__m256i fourth = _mm256_subs_epu8(back3, _mm256_set1_epi8((char)(0xF0 - 0x80)));
 	__m256i expected = _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8((char)0x80));

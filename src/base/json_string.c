@@ -151,7 +151,8 @@ bool json_string_is(const struct json *string, const char *text)
 	return plain ? slice_equal(content, wanted) : decoded_is(string, wanted);
 }
 
-/* The bytes an escape's character takes. U+FFFD and a surrogate both take three, so the mode does not matter. */
+/* The bytes an escape's character takes. U+FFFD and a surrogate both take three, so the mode does not matter.
+ */
 static unsigned encoded_bytes(uint32_t code_point)
 {
 	return code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;

@@ -16,8 +16,8 @@ static inline struct json_cursor json_cursor_of(const struct json *string)
 	return (struct json_cursor){string->text + 1, string->text + string->len - 1};
 }
 
-/* Appends nothing and reads one character: its UTF-8 bytes go to ret_bytes (a lone surrogate as its three WTF-8
- * bytes) and their number is returned; 0 at the end. */
+/* Appends nothing and reads one character: its UTF-8 bytes go to ret_bytes (a lone surrogate as its three
+ * WTF-8 bytes) and their number is returned; 0 at the end. */
 unsigned json_cursor_next(struct json_cursor *cursor, char ret_bytes[4]);
 
 /* Orders decoded contents bytewise, the shorter first if one begins the other. */

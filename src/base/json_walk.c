@@ -44,8 +44,8 @@ int json_parse_prefix(
 	check.at = text;
 	check.end = text + len;
 	if (json_scan_current()->check(&check) < 0) {
-		return error_set_at(error, check.code, 0, (uint64_t)(check.fault - text), "not JSON at byte %zu: %s",
-			(size_t)(check.fault - text), check.problem);
+		return error_set_at(error, check.code, 0, (uint64_t)(check.fault - text),
+			"not JSON at byte %zu: %s", (size_t)(check.fault - text), check.problem);
 	}
 	*ret_value = json_between(check.value, check.at);
 	*ret_used = (size_t)(check.at - text);
@@ -80,8 +80,8 @@ void json_iter_init(struct json_iter *iter, const struct json *container)
 
 static const char *skip_number(const char *at, const char *end)
 {
-	while (at < end && *at != ',' && *at != ' ' && *at != ']' && *at != '}' && *at != '\n' && *at != '\r' &&
-		*at != '\t')
+	while (at < end && *at != ',' && *at != ' ' && *at != ']' && *at != '}' && *at != '\n' &&
+		*at != '\r' && *at != '\t')
 		at++;
 	return at;
 }
