@@ -21,6 +21,10 @@ static void zero_bytes__valid_pointer(void **state)
 	assert_non_null(memory);
 	mem_free(memory);
 	mem_free(NULL);
+	/* Not left to the allocator, of which many give NULL for 0 bytes. */
+	fail_alloc_start(0);
+	mem_free(mem_alloc(0));
+	assert_int_equal(fail_alloc_stop().bytes, 1);
 }
 
 static void zeroed_memory_is_zero(void **state)

@@ -96,6 +96,8 @@ static void new_session_id__well_formed_and_fresh(void **state)
 {
 	(void)state;
 	char ids[200][ID_SESSION_NEW_BYTES];
+	bool seen[256] = {false};
+	int different = 0;
 	for (int i = 0; i < 200; i++) {
 		assert_int_equal(id_new_session(platform_default(), ids[i]), 0);
 		assert_int_equal(strlen(ids[i]), 12);
@@ -104,7 +106,12 @@ static void new_session_id__well_formed_and_fresh(void **state)
 		assert_true(id_is_session(slice_of(ids[i])));
 		for (int before = 0; before < i; before++)
 			assert_string_not_equal(ids[before], ids[i]);
+		for (int k = 2; k < 12; k++) {
+			different += !seen[(uint8_t)ids[i][k]];
+			seen[(uint8_t)ids[i][k]] = true;
+		}
 	}
+	assert_int_equal(different, 32); /* of 2,000 digits one is missing once in 10^25 runs */
 }
 
 static void new_session_id__same_randomness_same_id(void **state)

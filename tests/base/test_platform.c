@@ -112,6 +112,19 @@ static void file__written_read_cut_and_described(void **state)
 	assert_int_equal(close_file(fixture, file), 0);
 }
 
+static void change_mode__changes_the_permissions(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct platform *table = fixture->table;
+	struct file_info info;
+	int file = open_log(fixture, 0);
+	assert_int_equal(table->change_mode(table->context, file, 0640), 0);
+	assert_int_equal(table->info(table->context, file, &info), 0);
+	assert_int_equal(info.mode, S_IFREG | 0640);
+	assert_int_equal(table->change_mode(table->context, -1, 0600), -EBADF);
+	assert_int_equal(close_file(fixture, file), 0);
+}
+
 static void errors__negative_errno(void **state)
 {
 	struct fixture *fixture = *state;
@@ -220,27 +233,82 @@ static void lock__second_handle_is_kept_out(void **state)
 	assert_int_equal(close_file(fixture, second), 0);
 }
 
+/* Signals every millisecond, without SA_RESTART; from the fifth on the handler lets go what the call waits
+ * for. */
+static volatile sig_atomic_t alarms;
+static int full_pipe = -1, held_lock = -1;
+
 static void on_alarm(int number)
 {
 	(void)number;
+	char drained[8192];
+	if (++alarms < 5)
+		return;
+	if (held_lock >= 0)
+		flock(held_lock, LOCK_UN);
+	if (full_pipe >= 0 && read(full_pipe, drained, sizeof(drained)) < 0)
+		full_pipe = -1;
 }
 
-/* Signals every millisecond, without SA_RESTART, through a sleep of 30 ms. */
+static void set_alarms(suseconds_t every_us)
+{
+	struct sigaction action = {.sa_handler = on_alarm};
+	struct itimerval timer = {{0, every_us}, {0, every_us}};
+	alarms = 0;
+	assert_int_equal(setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
 static void sleep__as_long_as_asked_despite_signals(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct platform *table = fixture->table;
-	struct sigaction action = {.sa_handler = on_alarm}, before;
-	struct itimerval every = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
-	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
 	int64_t start_ns = table->monotonic_ns(table->context);
-	setitimer(ITIMER_REAL, &every, NULL);
+	set_alarms(1000);
 	table->sleep_ns(table->context, 30000000);
-	setitimer(ITIMER_REAL, &never, NULL);
-	int64_t slept_ns = table->monotonic_ns(table->context) - start_ns;
-	sigaction(SIGALRM, &before, NULL);
-	assert_true(slept_ns >= 30000000);
+	set_alarms(0);
+	assert_true(table->monotonic_ns(table->context) - start_ns >= 30000000);
 	table->sleep_ns(table->context, -5);
+}
+
+static void lock__waited_for_despite_signals(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct platform *table = fixture->table;
+	int first = open_log(fixture, 0), second = open_log(fixture, 0);
+	assert_int_equal(table->lock(table->context, first, LOCK_EX), 0);
+	held_lock = first;
+	set_alarms(1000);
+	int rc = table->lock(table->context, second, LOCK_EX);
+	int interruptions = alarms;
+	set_alarms(0);
+	held_lock = -1;
+	assert_int_equal(rc, 0);
+	assert_true(interruptions >= 5);
+	assert_int_equal(close_file(fixture, first), 0);
+	assert_int_equal(close_file(fixture, second), 0);
+}
+
+static void write__begun_again_if_a_signal_came_first(void **state)
+{
+	struct fixture *fixture = *state;
+	int ends[2];
+	static const char block[4096];
+	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	while (write(ends[1], block, sizeof(block)) > 0)
+		;
+	assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+	full_pipe = ends[0];
+	set_alarms(1000);
+	ssize_t written = write_text(fixture, ends[1], "word");
+	int interruptions = alarms;
+	set_alarms(0);
+	full_pipe = -1;
+	assert_int_equal(written, 4);
+	assert_true(interruptions >= 5);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void clocks__agree_with_libc(void **state)
@@ -423,12 +491,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FILE_TEST(file__written_read_cut_and_described),
+		FILE_TEST(change_mode__changes_the_permissions),
 		FILE_TEST(errors__negative_errno),
 		FILE_TEST(links__described_and_not_followed),
 		FILE_TEST(names__linked_renamed_removed),
 		FILE_TEST(list__all_names_without_the_dots),
 		FILE_TEST(lock__second_handle_is_kept_out),
 		FILE_TEST(sleep__as_long_as_asked_despite_signals),
+		FILE_TEST(lock__waited_for_despite_signals),
+		FILE_TEST(write__begun_again_if_a_signal_came_first),
 		FILE_TEST(clocks__agree_with_libc),
 		FILE_TEST(random__fills_all_and_differs),
 		FILE_TEST(file_system__known_magic),

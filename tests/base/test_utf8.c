@@ -50,6 +50,10 @@ static void every_code_point__encodes_and_decodes(void **state)
 			fail_msg("U+%04X is decoded wrongly", c);
 		if (utf8_valid_prefix(bytes, len) != (surrogate ? 0 : len))
 			fail_msg("U+%04X is judged wrongly", c);
+		char padded[] = "\xc3\xa9????abcdefgh"; /* far from the end, after and before other text */
+		memcpy(padded + 2, bytes, len);
+		if (utf8_valid_prefix(padded, sizeof(padded) - 1) != (surrogate ? 2 : sizeof(padded) - 1))
+			fail_msg("U+%04X is judged wrongly among other text", c);
 		for (unsigned cut = 1; cut < len; cut++)
 			if (utf8_decode(bytes, cut, &back) != 0 || utf8_valid_prefix(bytes, cut) != 0)
 				fail_msg("U+%04X, cut, is taken for whole", c);
@@ -70,13 +74,17 @@ static void every_short_sequence__valid_iff_an_encoder_writes_it(void **state)
 			valid[bytes[0] << 16 | bytes[1] << 8 | bytes[2]] = (uint8_t)len;
 	}
 	for (uint32_t word = 0x800000; word < 0x1000000; word++) {
-		char bytes[4] = {(char)(word >> 16), (char)(word >> 8), (char)word, (char)0x80};
+		char bytes[8] = {
+			(char)(word >> 16), (char)(word >> 8), (char)word, (char)0x80, 'a', 'b', 'c', 'd'};
 		unsigned two = valid[word & 0xffff00], more = valid[word];
 		unsigned expected = two == 2 ? 2 : more;
 		uint32_t c;
 		if (utf8_decode(bytes, 4, &c) != expected)
 			fail_msg("%06x: %u bytes taken instead of %u", word, utf8_decode(bytes, 4, &c),
 				expected);
+		size_t prefix = utf8_valid_prefix(bytes, sizeof(bytes));
+		if (prefix < expected || (expected == 0 && prefix != 0))
+			fail_msg("%06x: %zu bytes valid instead of %u", word, prefix, expected);
 	}
 	mem_free(valid);
 }
