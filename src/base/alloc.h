@@ -15,7 +15,7 @@ struct allocator {
 	void *context;
 };
 
-/* Sets the allocator; NULL restores malloc. Not safe while any other thread is in the library. */
+/* Sets the allocator (copied); it is never asked for 0 bytes, nor to free NULL. NULL restores malloc. Not safe while any other thread is in the library. */
 void alloc_set(const struct allocator *allocator);
 
 /* NULL when memory is out; 0 bytes give a valid pointer. */

@@ -14,7 +14,7 @@ struct arena_block;
 struct arena {
 	struct arena_block *blocks;
 	char *next, *end;
-	size_t used; /* bytes handed out */
+	size_t used; /* bytes handed out, each piece rounded up to 16 */
 };
 
 #define ARENA_INIT {NULL, NULL, NULL, 0}

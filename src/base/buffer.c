@@ -123,7 +123,10 @@ void buffer_addf(struct buffer *buffer, const char *format, ...)
 
 char *buffer_reserve(struct buffer *buffer, size_t len)
 {
-	return make_room(buffer, len) ? buffer->data + buffer->len : NULL;
+	if (!make_room(buffer, len))
+		return NULL;
+	buffer->data[buffer->len + len] = '\0';
+	return buffer->data + buffer->len;
 }
 
 void buffer_truncate(struct buffer *buffer, size_t len)

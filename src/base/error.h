@@ -2,6 +2,9 @@
 /*
  * Errors are the public struct bobbin_error, filled where the fault is seen. All functions accept NULL for it.
  * A caller that knows more (which file, which line) prefixes the message on the way up.
+ *
+ * Arguments may be hostile (names, content of logs): control characters and what is not UTF-8 become '?', and a
+ * message that is too long ends in "…" at a code point. They may lie in the struct that is filled.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H

@@ -26,6 +26,7 @@ void sha256_release(struct sha256 *hash);
 
 /* One call for bytes in one piece. 0 or BOBBIN_ENOMEM. */
 int sha256_of(const void *data, size_t len, uint8_t ret_digest[SHA256_BYTES]);
+
 void hex_encode(const uint8_t *bytes, size_t len, char *ret_text); /* 2 * len + 1 bytes, lower case */
 
 /* A fast 64-bit hash for tables in memory; its values are never stored, and differ between byte orders. */

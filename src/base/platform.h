@@ -57,6 +57,9 @@ struct platform {
 /* The real one; lives for ever; safe from any thread. */
 const struct platform *platform_default(void);
 
+/* The id of this process: a handle inherited through fork(2) is known by it. */
+pid_t platform_process(void);
+
 /* Reads exactly `len` bytes unless the file ends before; returns the number read or a negative errno. */
 ssize_t platform_read_full(const struct platform *platform, int file, void *data, size_t len, uint64_t offset);
 
