@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "tokens/cache.h"
+
+#define ONES(bytes) ((bytes) >= 8 ? ~0ull : (1ull << (8 * ((bytes) & 7))) - 1)
+#define MASK(len) { ONES(len), (len) > 8 ? ONES((len) - 8) : 0 }
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the masks below are for little-endian machines"
+#endif
+
+const uint64_t cache_mask[CACHE_SHORT_BYTES + 1][2] = {
+	MASK(0), MASK(1), MASK(2), MASK(3), MASK(4), MASK(5), MASK(6), MASK(7), MASK(8), MASK(9), MASK(10), MASK(11),
+	MASK(12), MASK(13), MASK(14),
+};
+
+uint64_t cache_get_second(struct cache *cache, struct cache_short key, uint32_t slot)
+{
+	uint64_t count = cache_get(cache, key, slot ^ 1);
+	if (count) {
+		struct cache_short found = cache->shorts[slot ^ 1];
+		cache->shorts[slot ^ 1] = cache->shorts[slot];
+		cache->shorts[slot] = found;
+	}
+	return count;
+}
+
+void cache_put(struct cache *cache, struct cache_short key, uint32_t slot, uint64_t count)
+{
+	cache->shorts[slot ^ 1] = cache->shorts[slot];
+	cache->shorts[slot] = (struct cache_short){key.low, key.high | count << 56};
+}
+
+struct cache_long *cache_long_entry(struct cache *cache, const char *piece, size_t len)
+{
+	uint64_t hash = len, word;
+	size_t at = 0;
+	for (; at + 8 <= len; at += 8) {
+		memcpy(&word, piece + at, 8);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 32;
+	}
+	memcpy(&word, piece + len - 8, 8);
+	hash = (hash ^ word) * 0xd6e8feb86659fd93u;
+	return &cache->longs[hash >> (64 - CACHE_LONG_BITS)];
+}
+
+void cache_long_put(struct cache_long *entry, const char *piece, size_t len, uint64_t count)
+{
+	entry->len = (uint8_t)len;
+	entry->count = (uint8_t)count;
+	memcpy(entry->piece, piece, len);
+}
