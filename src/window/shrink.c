@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The steps that take bodies away and leave messages: clearing consumed results, shortening the results of the last
+ * round, and pointing to images instead of sending them. These are the only ones that look at single messages, and only
+ * at messages that are shown.
+ */
+#include "window/planner.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+
+/* Clearing reads every message it shows; a line so many times the budget is cut without trying. */
+#define CLEAR_LINE_FACTOR 4
+/* Text so short is not worth its pointer. */
+#define SHORTENED_TOKENS_MIN 8
+/* A record below it holds no image that matters to a byte limit. */
+#define IMAGE_BYTES_MIN 512
+
+int planner_recent_start(const struct planner *planner, size_t *ret_start)
+{
+	uint64_t keep = planner->options->keep_recent;
+	size_t count = planner->path->count;
+	struct path_item item = {0};
+
+	*ret_start = count;
+	if (!keep || !count)
+		return 0;
+	if (keep < count) {
+		int rc = path_item(planner->path, count - (size_t)keep, &item, planner->error);
+		if (rc)
+			return rc;
+	}
+	*ret_start = item.turn;
+	return 0;
+}
+
+/* Results before it were followed by an assistant message and lie outside the recent tail. */
+static int consumed_end(const struct planner *planner, size_t *ret_end)
+{
+	size_t position = planner->path->count, tail, recent;
+	struct path_item item;
+	int rc;
+
+	*ret_end = planner->pinned;
+	do {
+		if (position-- <= planner->pinned)
+			return 0;
+		if ((rc = path_item(planner->path, position, &item, planner->error)))
+			return rc;
+	} while (item.role != ROLE_ASSISTANT);
+	if ((rc = planner_first_fitting(planner, planner->pinned, planner->budget->tail, &tail)) ||
+		(rc = planner_round_at_or_after(planner, tail, &tail)) || (rc = planner_recent_start(planner, &recent)))
+		return rc;
+	*ret_end = position < tail ? position : tail;
+	if (recent < *ret_end)
+		*ret_end = recent;
+	return 0;
+}
+
+/* Walks the range backwards and adds up what its results would win; stops when even so the view cannot fit. */
+static int clear_range(struct planner *planner, size_t end, uint64_t after)
+{
+	uint64_t history = planner->budget->history, shown = planner->pinned_tokens + after;
+	struct path_item item;
+
+	planner->cleared_from = planner->cleared_to = end;
+	for (size_t position = end; position > planner->pinned && shown <= history; position--) {
+		int rc = path_item(planner->path, position - 1, &item, planner->error);
+		if (rc)
+			return rc;
+		if (item.role == ROLE_TOOL && item.tokens > POINTER_TOKENS) {
+			planner->cleared_tokens += item.tokens - POINTER_TOKENS;
+			planner->cleared_bytes += item.bytes;
+			planner->cleared_from = position - 1;
+			shown += POINTER_TOKENS;
+		} else {
+			shown += item.tokens;
+		}
+	}
+	return 0;
+}
+
+int planner_clear(struct planner *planner, bool *ret_done)
+{
+	uint64_t history = planner->budget->history, full = planner->plan->full_tokens;
+	uint64_t gain_min =
+		planner->options->clear_min_gain ? planner->options->clear_min_gain : history / 10 + 1;
+	uint64_t before, after;
+	size_t end;
+	int rc;
+
+	*ret_done = false;
+	if (full / CLEAR_LINE_FACTOR > history)
+		return 0;
+	if ((rc = consumed_end(planner, &end)) || (rc = planner_tokens_before(planner, end, &before)) ||
+		(rc = planner_tokens_from(planner, end, &after)))
+		return rc;
+	if (before - planner->pinned_tokens < gain_min || planner->pinned_tokens + after > history)
+		return 0;
+	if ((rc = clear_range(planner, end, after)))
+		return rc;
+	*ret_done = planner->cleared_tokens >= gain_min && full - planner->cleared_tokens <= history;
+	if (!*ret_done) {
+		planner->cleared_from = planner->cleared_to = 0;
+		planner->cleared_tokens = planner->cleared_bytes = 0;
+	}
+	return 0;
+}
+
+/* What the results of a round take when each is held to `cap` tokens; how many are above it. */
+static int results_at(
+	const struct planner *planner, size_t round, uint64_t cap, uint64_t *ret_tokens, size_t *ret_above)
+{
+	struct path_item item;
+
+	*ret_tokens = 0;
+	*ret_above = 0;
+	for (size_t position = round; position < planner->path->count; position++) {
+		int rc = path_item(planner->path, position, &item, planner->error);
+		if (rc)
+			return rc;
+		if (item.role != ROLE_TOOL)
+			continue;
+		*ret_tokens += item.tokens < cap ? item.tokens : cap;
+		*ret_above += item.tokens > cap;
+	}
+	return 0;
+}
+
+/* The largest cap on each result at which all of them take at most `limit`; at least a pointer's size. */
+static int find_cap(
+	const struct planner *planner, size_t round, uint64_t limit, uint64_t *ret_cap, size_t *ret_above)
+{
+	uint64_t low = POINTER_TOKENS, high = limit, tokens;
+	int rc;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low + 1) / 2;
+		if ((rc = results_at(planner, round, middle, &tokens, ret_above)))
+			return rc;
+		if (tokens <= limit)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	*ret_cap = low;
+	return results_at(planner, round, low, &tokens, ret_above);
+}
+
+static int refuse_round(const struct planner *planner, uint64_t words_tokens, uint64_t calls_tokens)
+{
+	bool words = words_tokens > calls_tokens;
+
+	if (planner->pinned_tokens > words_tokens && planner->pinned_tokens > calls_tokens)
+		return error_set(planner->error, BOBBIN_EBUDGET,
+			"the messages pinned at the start are too big: %llu of the history budget's %llu tokens; pin fewer or "
+			"take a larger window",
+			(unsigned long long)planner->pinned_tokens, (unsigned long long)planner->budget->history);
+	return error_set(planner->error, BOBBIN_EBUDGET,
+		"%s too big: %llu tokens, with %llu left for the newest turn even when all its results are pointers; %s",
+		words ? "the user's newest message is" : "the model's last message (its text and calls) is",
+		(unsigned long long)(words ? words_tokens : calls_tokens), (unsigned long long)planner->room,
+		words ? "shorten it or take a larger window" : "rewind before it or take a larger window");
+}
+
+/* The longest beginning of a text that takes at most `tokens`, on a code point. */
+static size_t text_within(const char *text, size_t len, uint64_t tokens)
+{
+	uint64_t counted = tokens_estimate(text, len);
+	size_t bytes = len;
+
+	for (int tries = 0; counted > tokens && tries < 24; tries++) {
+		bytes = (size_t)((double)bytes * (double)tokens / (double)counted);
+		bytes = utf8_truncate(text, len, bytes > 16 ? bytes - 8 : 0);
+		counted = tokens_estimate(text, bytes);
+	}
+	return counted > tokens ? 0 : bytes;
+}
+
+/* Notes how much of one result is shown. */
+static int shorten_result(struct planner *planner, size_t position, const struct path_item *item, uint64_t cap)
+{
+	struct window_shortened *shortened = &planner->plan->shortened[planner->plan->shortened_count];
+	struct arena arena = ARENA_INIT;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES * 2);
+	struct message message;
+	uint64_t keep = cap - POINTER_TOKENS;
+	int rc;
+
+	shortened->position = position;
+	shortened->bytes = 0;
+	if (keep >= SHORTENED_TOKENS_MIN) {
+		rc = path_message(planner->path, position, &arena, &message, planner->error);
+		if (!rc) {
+			message_add_text(&message, &arena, &text);
+			if ((rc = buffer_error(&text)))
+				error_set(planner->error, rc, "a tool result cannot be read into memory");
+		}
+		if (!rc)
+			shortened->bytes = text_within(text.data, text.len, keep);
+		arena_release(&arena);
+	} else {
+		keep = 0;
+		rc = 0;
+	}
+	shortened->tokens_hidden = item->tokens - (shortened->bytes ? keep : 0);
+	planner->shortened_tokens += item->tokens - cap;
+	planner->shortened_bytes += item->bytes > shortened->bytes ? item->bytes - shortened->bytes : 0;
+	buffer_release(&text);
+	planner->plan->shortened_count += rc == 0;
+	return rc;
+}
+
+static int shorten_results(struct planner *planner, size_t round, uint64_t cap)
+{
+	struct path_item item;
+	int rc;
+
+	for (size_t position = round; position < planner->path->count; position++) {
+		if ((rc = path_item(planner->path, position, &item, planner->error)))
+			return rc;
+		if (item.role == ROLE_TOOL && item.tokens > cap &&
+			(rc = shorten_result(planner, position, &item, cap)))
+			return rc;
+	}
+	return 0;
+}
+
+/* Too many results to note each: all become pointers. */
+static int clear_round(struct planner *planner, size_t round)
+{
+	struct path_item item;
+
+	planner->cleared_from = round;
+	planner->cleared_to = planner->path->count;
+	for (size_t position = round; position < planner->path->count; position++) {
+		int rc = path_item(planner->path, position, &item, planner->error);
+		if (rc)
+			return rc;
+		if (item.role == ROLE_TOOL && item.tokens > POINTER_TOKENS) {
+			planner->cleared_tokens += item.tokens - POINTER_TOKENS;
+			planner->cleared_bytes += item.bytes;
+		}
+	}
+	return 0;
+}
+
+int planner_shorten(struct planner *planner, size_t round, uint64_t words_tokens)
+{
+	uint64_t beside = planner->budget->history - planner->room, target = planner->budget->target;
+	uint64_t round_tokens, results, least, cap;
+	size_t above;
+	int rc;
+
+	if ((rc = planner_tokens_from(planner, round, &round_tokens)) ||
+		(rc = results_at(planner, round, UINT64_MAX, &results, &above)) ||
+		(rc = results_at(planner, round, POINTER_TOKENS, &least, &above)))
+		return rc;
+	uint64_t others = round_tokens - results;
+	if (words_tokens + others + least > planner->room)
+		return refuse_round(planner, words_tokens, others);
+	uint64_t limit = planner->room - words_tokens - others;
+	if (target > beside + words_tokens + others + least)
+		limit = target - beside - words_tokens - others;
+	if ((rc = find_cap(planner, round, limit, &cap, &above)))
+		return rc;
+	planner->shortened_from = round;
+	if (above > WINDOW_SHORTENED_MAX)
+		return clear_round(planner, round);
+	return shorten_results(planner, round, cap);
+}
+
+/* True if the message's body, images included, is not sent anyway. */
+static bool body_hidden(const struct planner *planner, size_t position, const struct path_item *item)
+{
+	if (item->role != ROLE_TOOL)
+		return false;
+	if (position >= planner->cleared_from && position < planner->cleared_to && item->tokens > POINTER_TOKENS)
+		return true;
+	for (size_t i = 0; i < planner->plan->shortened_count; i++)
+		if (planner->plan->shortened[i].position == position)
+			return true;
+	return false;
+}
+
+/* Turns the images of one message into pointers; *ret_won in bytes. */
+static int hide_images(struct planner *planner, size_t position, uint64_t *ret_won)
+{
+	struct window_hidden *hidden = &planner->images;
+	struct arena arena = ARENA_INIT;
+	struct message_size size = {0};
+	struct path_item item;
+	struct message message;
+
+	*ret_won = 0;
+	int rc = path_item(planner->path, position, &item, planner->error);
+	if (rc || item.bytes < IMAGE_BYTES_MIN || body_hidden(planner, position, &item))
+		return rc;
+	rc = path_message(planner->path, position, &arena, &message, planner->error);
+	if (!rc && (rc = message_measure(&message, &arena, &size)))
+		error_set(planner->error, rc, "out of memory while measuring a message");
+	arena_release(&arena);
+	if (rc || !size.images)
+		return rc;
+	if (hidden->from == WINDOW_NONE)
+		hidden->from = position;
+	hidden->to = position + 1;
+	hidden->tokens += size.image_tokens;
+	*ret_won = size.image_bytes;
+	return 0;
+}
+
+static int view_bytes(const struct planner *planner, uint64_t *ret_bytes)
+{
+	struct path_item words = {0};
+	uint64_t pinned, before;
+	int rc;
+
+	if ((rc = planner_bytes_before(planner, planner->pinned, &pinned)) ||
+		(rc = planner_bytes_before(planner, planner->start, &before)))
+		return rc;
+	if (planner->words != WINDOW_NONE &&
+		(rc = path_item(planner->path, planner->words, &words, planner->error)))
+		return rc;
+	*ret_bytes = pinned + words.bytes + planner->path->bytes - before - planner->cleared_bytes -
+		     planner->shortened_bytes + (planner->record ? planner->record->text.len : 0);
+	return 0;
+}
+
+/* The shown position after `position`. */
+static size_t next_shown(const struct planner *planner, size_t position)
+{
+	size_t next = position == WINDOW_NONE ? 0 : position + 1;
+
+	if (next < planner->pinned)
+		return next;
+	if (planner->words != WINDOW_NONE && next <= planner->words)
+		return planner->words;
+	return next < planner->start ? planner->start : next;
+}
+
+int planner_limit_bytes(struct planner *planner)
+{
+	struct window_plan *plan = planner->plan;
+	uint64_t bytes, won;
+	int rc = view_bytes(planner, &bytes);
+
+	for (size_t position = next_shown(planner, WINDOW_NONE);
+		!rc && bytes > planner->budget->bytes && position < planner->path->count;
+		position = next_shown(planner, position)) {
+		rc = hide_images(planner, position, &won);
+		bytes -= won < bytes ? won : bytes;
+		plan->images_from = position + 1;
+	}
+	if (rc)
+		return rc;
+	if (bytes > planner->budget->bytes)
+		return error_set(planner->error, BOBBIN_EBUDGET,
+			"the view's messages are too big: %llu bytes without their images, and the body may hold %llu of them; "
+			"raise the byte limit or take a smaller tail",
+			(unsigned long long)bytes, (unsigned long long)planner->budget->bytes);
+	plan->view_bytes = bytes;
+	return 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* Text on its way out: what the log keeps as it came, and a strict parser would refuse, is replaced here. */
+#include "window/view.h"
+
+#include "base/limits.h"
+#include "base/utf8.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+/* Arguments nested deeper are sent as a text: the body around them has levels of its own. */
+#define ARGUMENTS_DEPTH_MAX (LIMIT_JSON_DEPTH / 2)
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The unit of an escape \uXXXX at `at`; -1 if there is none. */
+static int32_t escape_unit(const char *at, const char *end)
+{
+	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return -1;
+	int32_t unit = 0;
+	for (int i = 2; i < 6; i++) {
+		int digit = hex_value(at[i]);
+		if (digit < 0)
+			return -1;
+		unit = unit * 16 + digit;
+	}
+	return unit;
+}
+
+static bool is_high(int32_t unit)
+{
+	return unit >= 0xd800 && unit < 0xdc00;
+}
+
+static bool is_low(int32_t unit)
+{
+	return unit >= 0xdc00 && unit < 0xe000;
+}
+
+/* The length of the escape at `at` (a backslash); *ret_bad if it must be replaced. */
+static size_t escape_len(const char *at, const char *end, bool *ret_bad)
+{
+	int32_t unit = escape_unit(at, end);
+
+	*ret_bad = false;
+	if (unit < 0)
+		return end - at < 2 ? (size_t)(end - at) : 2;
+	if (is_high(unit) && is_low(escape_unit(at + 6, end)))
+		return 12;
+	*ret_bad = unit == 0 || is_high(unit) || is_low(unit);
+	return 6;
+}
+
+void text_copy_clean(struct buffer *out, const char *json, size_t len)
+{
+	const char *at = json, *end = json + len, *copied = json;
+
+	while (at < end && (at = memchr(at, '\\', (size_t)(end - at)))) {
+		bool bad;
+		size_t escape = escape_len(at, end, &bad);
+		if (bad) {
+			buffer_add(out, copied, (size_t)(at - copied));
+			buffer_add_text(out, REPLACEMENT);
+			copied = at + escape;
+		}
+		at += escape;
+	}
+	buffer_add(out, copied, (size_t)(end - copied));
+}
+
+bool text_is_strict(const char *json, size_t len)
+{
+	const char *at = json, *end = json + len;
+
+	while (at < end && (at = memchr(at, '\\', (size_t)(end - at)))) {
+		bool bad;
+		size_t escape = escape_len(at, end, &bad);
+		if (bad && escape_unit(at, end) != 0)
+			return false;
+		at += escape;
+	}
+	return true;
+}
+
+void text_escape_clean(struct buffer *out, struct slice text)
+{
+	while (text.len) {
+		const char *nul = memchr(text.data, '\0', text.len);
+		size_t len = nul ? (size_t)(nul - text.data) : text.len;
+		json_escape(out, (struct slice){text.data, len});
+		if (nul) {
+			buffer_add_text(out, REPLACEMENT);
+			len++;
+		}
+		text.data += len;
+		text.len -= len;
+	}
+}
+
+/* White space as Python's str.strip() knows it, which is the widest among the providers. */
+static bool is_space(uint32_t c)
+{
+	return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+	       c == 0x3000 || c == 0xfeff;
+}
+
+/* The code point at `*at` inside a JSON string, escapes decoded. */
+static uint32_t next_code_point(const char **at, const char *end)
+{
+	uint32_t c = 0;
+	if (**at == '\\') {
+		int32_t unit = escape_unit(*at, end);
+		char kind = end - *at > 1 ? (*at)[1] : '\0';
+		*at += unit >= 0 ? 6 : 2;
+		if (unit >= 0)
+			return (uint32_t)unit;
+		return kind == 'n' || kind == 'r' || kind == 't' || kind == 'f' ? ' ' : 'x';
+	}
+	unsigned used = utf8_decode(*at, (size_t)(end - *at), &c);
+	*at += used ? used : 1;
+	return used ? c : 'x';
+}
+
+bool text_is_blank(const struct json *string)
+{
+	const char *at = string->text + 1, *end = string->text + string->len - 1;
+
+	while (at < end)
+		if (!is_space(next_code_point(&at, end)))
+			return false;
+	return true;
+}
+
+struct slice text_trim_end(struct slice text)
+{
+	while (text.len) {
+		size_t start = text.len - 1;
+		uint32_t c;
+		while (start > 0 && text.len - start < 4 && ((unsigned char)text.data[start] & 0xc0) == 0x80)
+			start--;
+		if (utf8_decode(text.data + start, text.len - start, &c) != text.len - start || !is_space(c))
+			break;
+		text.len = start;
+	}
+	return text;
+}
+
+bool text_is_blank_literal(struct slice text)
+{
+	return text_trim_end(text).len == 0;
+}
+
+size_t text_depth(const char *json, size_t len)
+{
+	size_t depth = 0, deepest = 0;
+	bool inside = false;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = json[i];
+		if (inside && c == '\\')
+			i++;
+		else if (c == '"')
+			inside = !inside;
+		else if (!inside && (c == '{' || c == '['))
+			deepest = ++depth > deepest ? depth : deepest;
+		else if (!inside && (c == '}' || c == ']'))
+			depth--;
+	}
+	return deepest;
+}
+
+/* {"invalid_arguments":"…"}: what the model wrote, when it is no object. */
+static void wrap_arguments(struct buffer *out, struct slice text)
+{
+	buffer_add_text(out, "{\"invalid_arguments\":\"");
+	text_escape_clean(out, text);
+	buffer_add_text(out, "\"}");
+}
+
+static void write_arguments(struct buffer *out, struct slice text)
+{
+	struct json value;
+
+	if (text_is_blank_literal(text))
+		buffer_add_text(out, "{}");
+	else if (json_parse(text.data, text.len, &value, NULL) == 0 && value.type == JSON_OBJECT &&
+		 text_depth(value.text, value.len) <= ARGUMENTS_DEPTH_MAX)
+		text_copy_clean(out, value.text, value.len);
+	else
+		wrap_arguments(out, text);
+}
+
+struct slice view_arguments(struct view *view, const struct json *arguments)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES * 2), out = BUFFER_INIT(LIMIT_LINE_BYTES * 8u);
+	struct slice result = SLICE_LITERAL("{}");
+	int rc;
+
+	if (arguments->type == JSON_ABSENT || arguments->type == JSON_NULL)
+		return result;
+	if (arguments->type == JSON_STRING) {
+		json_string_decode(arguments, JSON_SURROGATES_REPLACE, &text);
+		write_arguments(&out, buffer_slice(&text));
+	} else {
+		write_arguments(&out, (struct slice){arguments->text, arguments->len});
+	}
+	rc = buffer_error(&text) ? buffer_error(&text) : buffer_error(&out);
+	if (!rc) {
+		result.len = out.len;
+		result.data = arena_copy(&view->arena, out.data, out.len);
+		rc = result.data ? 0 : BOBBIN_ENOMEM;
+	}
+	if (rc)
+		view_fail(view, rc);
+	buffer_release(&text);
+	buffer_release(&out);
+	return result;
+}
