@@ -17,12 +17,15 @@ struct arena {
 	size_t used; /* bytes handed out, each piece rounded up to 16 */
 };
 
-#define ARENA_INIT {NULL, NULL, NULL, 0}
+#define ARENA_INIT                                                                                           \
+	{                                                                                                    \
+		NULL, NULL, NULL, 0                                                                          \
+	}
 
-void *arena_alloc(struct arena *arena, size_t bytes);      /* NULL when memory is out; not zeroed */
+void *arena_alloc(struct arena *arena, size_t bytes); /* NULL when memory is out; not zeroed */
 void *arena_alloc_zero(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *data, size_t len); /* NUL-terminated */
-void arena_reset(struct arena *arena);                     /* keeps the largest block for reuse */
+void arena_reset(struct arena *arena); /* keeps the largest block for reuse */
 void arena_release(struct arena *arena);
 
 #endif

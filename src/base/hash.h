@@ -8,7 +8,7 @@
 
 /* Continues from `crc` (0 to begin). crc32c(0, "123456789", 9) == 0xe3069283. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t len);
-/* The same without the instruction: what crc32c() is where the processor has none, and its check elsewhere. */
+/* The same without the instruction: what crc32c() is where the processor has none, its check elsewhere. */
 uint32_t crc32c_portable(uint32_t crc, const void *data, size_t len);
 
 #define SHA256_BYTES 32

@@ -10,8 +10,8 @@
 /* [A-Za-z0-9_][A-Za-z0-9_-]{0,63}, and not "blobs": safe as a file name everywhere. */
 bool id_is_session(struct slice id);
 
-/* A message id a client may give: 1 to LIMIT_MESSAGE_ID_BYTES bytes of valid UTF-8 without control characters.
- * Reserved forms (id_is_reserved) are refused by the store, not here. */
+/* A message id a client may give: 1 to LIMIT_MESSAGE_ID_BYTES bytes of valid UTF-8 without control
+ * characters. Reserved forms (id_is_reserved) are refused by the store, not here. */
 bool id_is_message(struct slice id);
 
 /* m[1-9][0-9]*: the ids the store itself gives. */

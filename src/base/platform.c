@@ -277,6 +277,11 @@ const struct platform *platform_default(void)
 	return &os_platform;
 }
 
+pid_t platform_process(void)
+{
+	return getpid();
+}
+
 ssize_t platform_read_full(const struct platform *platform, int file, void *data, size_t len, uint64_t offset)
 {
 	size_t done = 0;
