@@ -25,7 +25,8 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t bytes); /* NULL when memory is out; not zeroed */
 void *arena_alloc_zero(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *data, size_t len); /* NUL-terminated */
-void arena_reset(struct arena *arena); /* keeps the largest block for reuse */
+/* Everything handed out is gone; the largest block is kept for reuse. */
+void arena_reset(struct arena *arena);
 void arena_release(struct arena *arena);
 
 #endif

@@ -45,7 +45,8 @@ void buffer_addf(struct buffer *buffer, const char *format, ...) __attribute__((
  * A NUL follows the room; who fills less of it sets data[buffer->len] himself. NULL after a failure. */
 char *buffer_reserve(struct buffer *buffer, size_t len);
 void buffer_truncate(struct buffer *buffer, size_t len); /* to len <= buffer->len; an error stays */
-void buffer_clear(struct buffer *buffer); /* empty, no error, memory kept */
+/* Empty, no error, memory kept. */
+void buffer_clear(struct buffer *buffer);
 int buffer_error(const struct buffer *buffer);
 struct slice buffer_slice(const struct buffer *buffer); /* until the next append; data is never NULL */
 /* Hands the memory to the caller (mem_free), NUL-terminated, and begins anew; NULL after a failure, also of

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/platform.h"
@@ -322,6 +323,20 @@ static void clocks__agree_with_libc(void **state)
 	assert_true(table->monotonic_ns(table->context) >= first);
 }
 
+static void process__another_one_after_fork(void **state)
+{
+	(void)state;
+	pid_t parent = platform_process();
+	assert_int_equal(parent, getpid());
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(platform_process() != parent && platform_process() == getpid() ? 0 : 1);
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void random__fills_all_and_differs(void **state)
 {
 	struct fixture *fixture = *state;
@@ -501,6 +516,7 @@ int main(void)
 		FILE_TEST(lock__waited_for_despite_signals),
 		FILE_TEST(write__begun_again_if_a_signal_came_first),
 		FILE_TEST(clocks__agree_with_libc),
+		cmocka_unit_test(process__another_one_after_fork),
 		FILE_TEST(random__fills_all_and_differs),
 		FILE_TEST(file_system__known_magic),
 		FILE_TEST(read_full__goes_on_after_short_reads),
