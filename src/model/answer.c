@@ -296,7 +296,7 @@ static void echo(const struct seen *seen, struct slice words, struct buffer *out
 	bool chinese = text_is_chinese(words);
 	if (words.len > 0) {
 		buffer_add_text(out, chinese ? "我看到你说：“" : "I have read your message: \"");
-		add_quote(out, words);
+		add_quote(out, sentence_without_end(words));
 		buffer_add_text(out, chinese ? "”。" : "\". ");
 	}
 	answer_count(seen, chinese, out);
@@ -423,7 +423,8 @@ static bool answer_from_results(const struct seen *seen, size_t user, struct buf
 		begin_sentence(out);
 		buffer_add_slice(out, item->name);
 		buffer_add_text(out, item->is_error ? " failed: " : " returned: ");
-		add_quote(out, text_trim(item->text));
+		add_quote(out, sentence_without_end(text_trim(item->text)));
+		buffer_add_char(out, '.');
 		any = true;
 	}
 	return any;

@@ -170,7 +170,7 @@ static void add_one_call(struct writer *writer, struct json_writer *json, unsign
 	json_member_text(json, "name", call == 1 ? "query_order" : "read_file");
 	json_member_string(json, "arguments", buffer_slice(&writer->text));
 	json_end_object(json);
-	writer->error |= buffer_error(&id);
+	writer->error |= buffer_error(&id) | buffer_error(&writer->text); /* the next call clears the text */
 	buffer_release(&id);
 }
 
