@@ -101,6 +101,9 @@ void view_mend_assistant(
 /* view_result.c: the parts of a result; `lead` (may be empty) stands before them as a text. */
 void view_result_parts(
 	struct view *view, const struct view_message *message, struct slice lead, struct view_list *list);
+/* The image, or a pointer in its place. */
+void view_add_image(
+	struct view *view, const struct view_message *message, const struct block *block, struct view_list *list);
 /* "[image; recall m7]" and the like, in the arena. */
 struct slice view_pointer(struct view *view, size_t position, const char *before);
 
