@@ -173,7 +173,7 @@ SCAN_TARGET static size_t utf8_blocks(const char *at, size_t len)
 	if (!_mm256_testz_si256(wrong, wrong))
 		done = 0;
 	/* Back to a byte that is no continuation: the character there may go on after the blocks. */
-	for (unsigned back = 0; back < 3 && done > 0; back++) {
+	for (unsigned back = 0; back < 4 && done > 0; back++) {
 		done--;
 		if ((at[done] & 0xC0) != 0x80)
 			break;

@@ -83,16 +83,12 @@ static size_t surrogate_bytes(const char *at, const char *end, unsigned *ret_uni
 	return 3;
 }
 
-/* The longest beginning of a character at `at`, at least 1: it becomes one U+FFFD, as Unicode recommends
- * (3.9). */
+/* The longest beginning of a character at `at`, at least 1: it becomes one U+FFFD (Unicode 3.9, table 3-8). */
 static size_t broken_bytes(const char *at, const char *end)
 {
 	const unsigned char *p = (const unsigned char *)at;
 	unsigned lead = p[0];
-	size_t want = lead >= 0xC2 && lead < 0xE0   ? 2
-		      : lead >= 0xE0 && lead < 0xF0 ? 3
-		      : lead >= 0xF0 && lead < 0xF5 ? 4
-						    : 1;
+	size_t want = lead < 0xC2 || lead > 0xF4 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 	unsigned lowest = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
 	unsigned highest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
 	size_t n = 1;
@@ -190,8 +186,8 @@ struct digits {
 	int exponent; /* of ten, of the first digit */
 };
 
-/* Takes `value` > 0 apart with `count` digits, rounded right. Reads "d.ddde+xx" and skips the point, whatever
- * the locale made of it. */
+/* Takes `value` > 0 apart with `count` digits, rounded right. What is between the digits is skipped, because the
+ * locale says what a decimal point looks like. */
 static void digits_of(double value, int count, struct digits *ret_digits)
 {
 	char text[48];
@@ -217,8 +213,7 @@ static bool digits_read_back(const struct digits *digits, double value)
 	return strtod(text, NULL) == value;
 }
 
-/* Any 15 digits survive a double and back, so fewer need no try, except where doubles are sparse near zero.
- */
+/* Any 15 digits survive a double and back, so fewer need no try, but for the sparse doubles near zero. */
 static void digits_shortest(double value, struct digits *ret_digits)
 {
 	for (int count = value < DBL_MIN ? 1 : DBL_DIG; count <= DBL_DECIMAL_DIG; count++) {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of faults: what is wrong, where, what it means, what to do. */
+#include "session/handles.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/alloc.h"
+
+bobbin_faults *faults_new(void)
+{
+	return mem_alloc_zero(sizeof(bobbin_faults));
+}
+
+size_t bobbin_faults_count(const bobbin_faults *faults)
+{
+	return faults ? faults->count : 0;
+}
+
+const struct bobbin_fault *bobbin_faults_get(const bobbin_faults *faults, size_t index)
+{
+	return faults && index < faults->count ? &faults->items[index] : NULL;
+}
+
+void bobbin_faults_free(bobbin_faults *faults)
+{
+	if (!faults)
+		return;
+	arena_release(&faults->arena);
+	mem_free(faults->items);
+	mem_free(faults);
+}
+
+static const char *keep(struct arena *arena, const char *text)
+{
+	return arena_copy(arena, text ? text : "", text ? strlen(text) : 0);
+}
+
+int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint64_t line, uint64_t offset,
+	const char *message, const char *advice)
+{
+	void *items = faults->items;
+	if (mem_grow(&items, &faults->cap, faults->count + 1, sizeof(*faults->items)) < 0)
+		return BOBBIN_ENOMEM;
+	faults->items = items;
+	struct bobbin_fault fault = {keep(&faults->arena, kind), keep(&faults->arena, where), line, offset,
+		keep(&faults->arena, message), keep(&faults->arena, advice)};
+	if (!fault.kind || !fault.where || !fault.message || !fault.advice)
+		return BOBBIN_ENOMEM;
+	faults->items[faults->count++] = fault;
+	return 0;
+}
+
+int faults_addf(bobbin_faults *faults, const char *kind, const char *where, uint64_t line, uint64_t offset,
+	const char *advice, const char *format, ...)
+{
+	char message[512];
+	va_list list;
+	va_start(list, format);
+	vsnprintf(message, sizeof(message), format, list);
+	va_end(list);
+	return faults_add(faults, kind, where, line, offset, message, advice);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Storing what a reader made of a foreign transcript: a session a conversation, all of them or none. */
+#include "session/handles.h"
+
+#include "base/alloc.h"
+#include "base/id.h"
+#include "base/utf8.h"
+#include "transcript/import.h"
+
+struct bobbin_import {
+	struct import read;
+	struct bobbin_imported *sessions;
+	size_t count; /* sessions that are stored */
+	bobbin_faults *warnings;
+};
+
+const char *bobbin_import_format(const bobbin_import *import)
+{
+	return import->read.format;
+}
+
+size_t bobbin_import_count(const bobbin_import *import)
+{
+	return import->count;
+}
+
+const struct bobbin_imported *bobbin_import_get(const bobbin_import *import, size_t index)
+{
+	return index < import->count ? &import->sessions[index] : NULL;
+}
+
+const bobbin_faults *bobbin_import_warnings(const bobbin_import *import)
+{
+	return import->warnings;
+}
+
+const char *const *bobbin_import_formats(void)
+{
+	return import_formats();
+}
+
+void bobbin_import_free(bobbin_import *import)
+{
+	if (!import)
+		return;
+	bobbin_faults_free(import->warnings);
+	mem_free(import->sessions);
+	import_release(&import->read);
+	mem_free(import);
+}
+
+/* A file's name without its folders: what a person recognises a session by when it has no title. */
+static struct slice title_of(const struct import_conversation *conversation, const char *name)
+{
+	struct slice title = conversation->title;
+	if (!title.len && name) {
+		const char *slash = strrchr(name, '/');
+		title = slice_of(slash ? slash + 1 : name);
+	}
+	if (title.len > LIMIT_TITLE_BYTES)
+		title.len = utf8_truncate(title.data, title.len, LIMIT_TITLE_BYTES);
+	return title;
+}
+
+static int store_conversation(bobbin_store *store, const struct import_conversation *conversation,
+	const struct bobbin_import_options *options, struct bobbin_imported *ret_imported,
+	struct arena *arena, struct bobbin_error *error)
+{
+	struct log_create_options create = LOG_CREATE_OPTIONS_INIT;
+	struct log_node node;
+	struct log *log;
+	create.id = options->id ? slice_of(options->id) : (struct slice){NULL, 0};
+	create.owner = slice_of(options->owner ? options->owner : "");
+	create.title = title_of(conversation, options->name);
+	int rc = log_create(store->store, &create, &log, error);
+	if (rc < 0)
+		return rc;
+	memset(ret_imported, 0, sizeof(*ret_imported));
+	const char *id = log_info(log)->id;
+	memcpy(ret_imported->id, id, strnlen(id, sizeof(ret_imported->id) - 1));
+	rc = conversation->record_count
+		     ? log_append(log, conversation->records, conversation->record_count, NULL, NULL, error)
+		     : 0;
+	ret_imported->foreign_id =
+		arena_copy(arena, conversation->foreign_id.data ? conversation->foreign_id.data : "",
+			conversation->foreign_id.len);
+	ret_imported->title = arena_copy(arena, create.title.data ? create.title.data : "", create.title.len);
+	ret_imported->messages = conversation->messages;
+	ret_imported->calls = conversation->calls;
+	ret_imported->results = conversation->results;
+	if (!rc && log_head(log) != NODE_NONE && log_node(log, log_head(log), &node) == 0)
+		ret_imported->messages_on_line = (uint64_t)node.depth + 1;
+	if (!rc && (!ret_imported->foreign_id || !ret_imported->title))
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	log_close(log);
+	if (rc < 0)
+		store_delete(store->store, slice_of(ret_imported->id), NULL);
+	return rc;
+}
+
+static int keep_warnings(bobbin_import *import, const char *name)
+{
+	import->warnings = faults_new();
+	int rc = import->warnings ? 0 : BOBBIN_ENOMEM;
+	for (size_t i = 0; !rc && i < import->read.warning_count; i++)
+		rc = faults_add(import->warnings, "import", name, import->read.warnings[i].line,
+			import->read.warnings[i].offset, import->read.warnings[i].message, "");
+	uint64_t more = import->read.warnings_total - import->read.warning_count;
+	if (!rc && more)
+		rc = faults_addf(import->warnings, "import", name, 0, 0, "", "and %llu more remarks",
+			(unsigned long long)more);
+	return rc;
+}
+
+static int store_all(bobbin_store *store, bobbin_import *import, const struct bobbin_import_options *options,
+	struct bobbin_error *error)
+{
+	size_t total = import->read.conversation_count;
+	if (options->id && total != 1)
+		return error_set(error, BOBBIN_EINVAL,
+			"there are %zu conversations in it; one id cannot name them all", total);
+	if (options->id && !id_is_session(slice_of(options->id)))
+		return error_set(error, BOBBIN_EINVAL, "that is not a session id");
+	import->sessions = mem_alloc((total + 1) * sizeof(*import->sessions));
+	if (!import->sessions || keep_warnings(import, options->name ? options->name : "") < 0)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	for (size_t i = 0; i < total; i++) {
+		int rc = store_conversation(store, &import->read.conversations[i], options,
+			&import->sessions[i], &import->read.arena, error);
+		while (rc < 0 && import->count) /* all or none */
+			store_delete(store->store, slice_of(import->sessions[--import->count].id), NULL);
+		if (rc < 0)
+			return rc;
+		import->count++;
+	}
+	return 0;
+}
+
+int bobbin_import_data(bobbin_store *store, const char *data, size_t len,
+	const struct bobbin_import_options *options, bobbin_import **ret_import, struct bobbin_error *error)
+{
+	struct bobbin_import_options all = BOBBIN_IMPORT_OPTIONS_INIT;
+	int rc = STORE_CHECK(store, error);
+	if (rc < 0)
+		return rc;
+	if (options)
+		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
+	if (store->read_only)
+		return error_set(error, BOBBIN_EREADONLY, "the store was opened for reading only");
+	bobbin_import *import = mem_alloc_zero(sizeof(*import));
+	if (!import)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	rc = import_read(all.format, data ? data : "", data ? len : 0, &import->read, error);
+	if (rc < 0 && all.name)
+		error_prefix(error, "%s", all.name);
+	if (!rc)
+		rc = store_all(store, import, &all, error);
+	if (rc < 0)
+		bobbin_import_free(import);
+	else
+		*ret_import = import;
+	return rc;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a session's messages one after the other, and what a person reads of one. */
+#include "session/handles.h"
+
+#include "base/alloc.h"
+
+struct bobbin_messages {
+	bobbin_session *session;
+	struct arena nodes_arena, arena; /* for all of it, and for the current message */
+	struct buffer text;
+	uint32_t *nodes;
+	uint32_t count, next;
+	uint32_t head; /* of the line that positions refer to */
+	struct bobbin_message message;
+	char id[PATH_ID_BYTES], parent[PATH_ID_BYTES];
+};
+
+static void add_call(const struct block *block, struct arena *arena, struct buffer *out)
+{
+	struct slice arguments = {block->arguments.text, block->arguments.len};
+	if (block->arguments.type == JSON_STRING)
+		arguments = json_string_content(&block->arguments, arena);
+	buffer_add_text(out, "→ ");
+	buffer_add_slice(out, block->call_name);
+	buffer_add_char(out, ' ');
+	buffer_add_slice(out, arguments);
+}
+
+static void add_block(const struct block *block, struct arena *arena, struct buffer *out)
+{
+	switch (block->type) {
+	case BLOCK_TEXT:
+		json_string_decode(&block->text, JSON_SURROGATES_REPLACE, out);
+		break;
+	case BLOCK_SEALED:
+		buffer_add_text(out, "[thinking] ");
+		if (block->text.type == JSON_STRING)
+			json_string_decode(&block->text, JSON_SURROGATES_REPLACE, out);
+		break;
+	case BLOCK_CALL:
+	case BLOCK_SERVER_CALL:
+		add_call(block, arena, out);
+		break;
+	default:
+		buffer_add_char(out, '[');
+		buffer_add_slice(out, block->kind);
+		buffer_add_char(out, ']');
+	}
+}
+
+int message_add_readable(const struct message *message, struct arena *arena, struct buffer *out)
+{
+	struct block_iter iter;
+	struct block block;
+	bool first = true;
+	block_iter_init(&iter, message, arena);
+	while (block_iter_next(&iter, &block)) {
+		if (!first)
+			buffer_add_char(out, '\n');
+		add_block(&block, arena, out);
+		first = false;
+	}
+	return iter.error ? iter.error : buffer_error(out);
+}
+
+/* ---- Which messages ---- */
+
+static int all_nodes(struct log *log, bobbin_messages *messages)
+{
+	uint32_t total = log_node_count(log);
+	messages->nodes = arena_alloc(&messages->nodes_arena, ((size_t)total + 1) * sizeof(uint32_t));
+	if (!messages->nodes)
+		return BOBBIN_ENOMEM;
+	for (uint32_t node = 0; node < total; node++)
+		if (log_has_node(log, node))
+			messages->nodes[messages->count++] = node;
+	return 0;
+}
+
+static int find_end(struct log *log, const char *id, uint32_t *ret_node, struct bobbin_error *error)
+{
+	int rc = log_find(log, slice_of(id), ret_node, error);
+	if (rc == BOBBIN_ENOTFOUND)
+		return error_set(error, rc, "there is no message %s in session %s", id, log_info(log)->id);
+	return rc;
+}
+
+/* Drops what is before `from` and, when all branches are read, after `to`. */
+static int narrow(struct log *log, const struct bobbin_messages_options *options, bobbin_messages *messages,
+	struct bobbin_error *error)
+{
+	uint32_t from = NODE_NONE, to = NODE_NONE, start = 0;
+	int rc = options->from ? find_end(log, options->from, &from, error) : 0;
+	if (!rc && options->to && options->all_branches)
+		rc = find_end(log, options->to, &to, error);
+	if (rc < 0)
+		return rc;
+	while (from != NODE_NONE && start < messages->count && messages->nodes[start] != from)
+		start++;
+	if (start && start == messages->count)
+		return error_set(
+			error, BOBBIN_EINVAL, "message %s is not on the line that is shown", options->from);
+	messages->next = start;
+	for (uint32_t i = start; to != NODE_NONE && i < messages->count; i++)
+		if (messages->nodes[i] == to)
+			messages->count = i + 1;
+	return 0;
+}
+
+static int choose_nodes(bobbin_session *session, const struct bobbin_messages_options *options,
+	bobbin_messages *messages, struct bobbin_error *error)
+{
+	struct log *log = session->log;
+	int rc = 0;
+	messages->head = log_head(log);
+	if (options->to && !options->all_branches)
+		rc = find_end(log, options->to, &messages->head, error);
+	if (rc < 0)
+		return rc;
+	rc = options->all_branches ? all_nodes(log, messages)
+				   : log_line(log, messages->head, &messages->nodes_arena, &messages->nodes,
+					     &messages->count);
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	return narrow(log, options, messages, error);
+}
+
+int bobbin_messages_open(bobbin_session *session, const struct bobbin_messages_options *options,
+	bobbin_messages **ret_messages, struct bobbin_error *error)
+{
+	struct bobbin_messages_options all = BOBBIN_MESSAGES_OPTIONS_INIT;
+	int rc = SESSION_CHECK(session, error);
+	if (rc < 0)
+		return rc;
+	if (options)
+		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
+	bobbin_messages *messages = mem_alloc_zero(sizeof(*messages));
+	if (!messages)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	messages->session = session;
+	buffer_init(&messages->text, LIMIT_LINE_BYTES);
+	rc = choose_nodes(session, &all, messages, error);
+	if (rc < 0)
+		bobbin_messages_close(messages);
+	else
+		*ret_messages = messages;
+	return rc;
+}
+
+void bobbin_messages_close(bobbin_messages *messages)
+{
+	if (!messages)
+		return;
+	arena_release(&messages->nodes_arena);
+	arena_release(&messages->arena);
+	buffer_release(&messages->text);
+	mem_free(messages);
+}
+
+/* ---- One after the other ---- */
+
+static uint64_t message_tokens(const struct message *message, struct arena *arena)
+{
+	struct message_size size;
+	if (message_measure(message, arena, &size) < 0)
+		return 0;
+	return token_classes_estimate(&size.classes) + size.image_tokens;
+}
+
+static int fill_ids(
+	bobbin_messages *messages, uint32_t number, const struct log_node *node, struct bobbin_error *error)
+{
+	struct log *log = messages->session->log;
+	int rc = log_node_id(log, number, messages->id, error);
+	messages->parent[0] = 0;
+	if (!rc && node->parent != NODE_NONE)
+		rc = log_node_id(log, node->parent, messages->parent, error);
+	return rc;
+}
+
+static const char *origin_text(const struct message *message)
+{
+	switch (message->origin) {
+	case ORIGIN_PERSON:
+		return "";
+	case ORIGIN_INJECTED:
+		return "injected";
+	case ORIGIN_SUMMARY:
+		return "summary";
+	default:
+		return "other";
+	}
+}
+
+static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbin_error *error)
+{
+	struct log *log = messages->session->log;
+	struct bobbin_message *out = &messages->message;
+	struct log_node node;
+	struct message message;
+	arena_reset(&messages->arena);
+	buffer_clear(&messages->text);
+	int rc = log_node(log, number, &node);
+	if (!rc)
+		rc = fill_ids(messages, number, &node, error);
+	if (!rc)
+		rc = log_message(log, number, &messages->arena, &message, error);
+	if (rc < 0)
+		return rc;
+	const char *record = arena_copy(&messages->arena, message.record.text, message.record.len);
+	if (!record || message_add_readable(&message, &messages->arena, &messages->text) < 0)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	*out = (struct bobbin_message){messages->id, messages->parent, message_role_text(message.role),
+		origin_text(&message), node.seq, 0, message_tokens(&message, &messages->arena),
+		log_on_line(log, number, messages->head) ? node.depth : UINT64_MAX, node.level > 0,
+		message.marker != MARKER_NONE, record, message.record.len,
+		messages->text.data ? messages->text.data : "", messages->text.len};
+	return 1;
+}
+
+int bobbin_messages_next(
+	bobbin_messages *messages, const struct bobbin_message **ret_message, struct bobbin_error *error)
+{
+	if (!messages)
+		return error_set(error, BOBBIN_EINVAL, "the handle is NULL");
+	int rc = SESSION_CHECK(messages->session, error);
+	if (rc < 0 || messages->next >= messages->count)
+		return rc;
+	rc = fill_message(messages, messages->nodes[messages->next], error);
+	if (rc > 0) {
+		messages->next++;
+		*ret_message = &messages->message;
+	}
+	return rc;
+}

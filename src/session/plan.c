@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plans: the window room's numbers and ranges for a session's line, with the texts and ids a host wants to
+ * see. A plan keeps copies of the system prompt and the tools, so that rendering it later gives the same
+ * request.
+ */
+#include "session/handles.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "tokens/counter.h"
+#include "tokens/overhead.h"
+#include "window/render.h"
+
+struct bobbin_plan {
+	bobbin_session *session;
+	struct arena arena; /* owns all texts */
+	struct log_path *path;
+	struct token_counter counter;
+	struct window_options options;
+	struct window_plan window;
+	struct slice model, system, tools;
+	struct bobbin_budget budget;
+	struct bobbin_part *parts;
+	struct bobbin_hidden *hidden;
+	const char *cut, *inner_cut;
+};
+
+const struct window_plan *plan_window(const bobbin_plan *plan)
+{
+	return &plan->window;
+}
+
+/* ---- Making ---- */
+
+static void window_options_of(const struct bobbin_window_options *from, uint64_t model_window,
+	uint64_t model_output, struct window_options *ret_options)
+{
+	*ret_options = (struct window_options)WINDOW_OPTIONS_INIT;
+	ret_options->window = from->window ? from->window : model_window;
+	ret_options->output_max = model_output;
+	ret_options->output_reserve = from->output_reserve;
+	ret_options->margin = from->margin;
+	ret_options->trigger = from->trigger;
+	ret_options->trigger_tokens = from->trigger_tokens;
+	ret_options->target = from->target;
+	ret_options->tail_min = from->tail_min;
+	ret_options->tail_max = from->tail_max;
+	ret_options->keep_recent = from->keep_recent;
+	ret_options->keep_first = from->keep_first;
+	ret_options->byte_limit = from->byte_limit;
+}
+
+static int copy_text(struct arena *arena, const char *text, size_t len, struct slice *ret_slice)
+{
+	const char *copy = arena_copy(arena, text ? text : "", text ? len : 0);
+	*ret_slice = (struct slice){copy, text ? len : 0};
+	return copy ? 0 : BOBBIN_ENOMEM;
+}
+
+/* Tools are checked here, where the caller can be told where they are wrong. */
+static int check_tools(struct slice tools, struct bobbin_error *error)
+{
+	struct json value;
+	if (!tools.len)
+		return 0;
+	int rc = json_parse(tools.data, tools.len, &value, error);
+	if (rc < 0)
+		error_prefix(error, "the tool definitions");
+	else if (value.type != JSON_ARRAY)
+		rc = error_set(error, BOBBIN_EINPUT, "the tool definitions must be a JSON array");
+	return rc;
+}
+
+static int copy_texts(
+	bobbin_plan *plan, const struct bobbin_window_options *options, struct bobbin_error *error)
+{
+	const char *model = options->model ? options->model : "";
+	if (copy_text(&plan->arena, model, strlen(model), &plan->model) < 0 ||
+		copy_text(&plan->arena, options->system, options->system_len, &plan->system) < 0 ||
+		copy_text(&plan->arena, options->tools, options->tools_len, &plan->tools) < 0)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return check_tools(plan->tools, error);
+}
+
+static int fixed_costs(bobbin_plan *plan, struct window_fixed *ret_fixed, struct bobbin_error *error)
+{
+	struct window_fixed fixed = {.bytes = plan->system.len + plan->tools.len};
+	int rc = 0;
+	if (plan->system.len)
+		rc = token_counter_count(
+			&plan->counter, plan->system.data, plan->system.len, &fixed.system_tokens);
+	if (!rc && plan->tools.len)
+		rc = token_counter_count(
+			&plan->counter, plan->tools.data, plan->tools.len, &fixed.tools_tokens);
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	*ret_fixed = fixed;
+	return 0;
+}
+
+static const char *keep_id(bobbin_plan *plan, size_t position, struct bobbin_error *error)
+{
+	char id[PATH_ID_BYTES];
+	const struct path *path = log_path_path(plan->path);
+	if (position >= path->count)
+		return "";
+	if (path_id(path, position, id, error) < 0)
+		return NULL;
+	const char *copy = arena_copy(&plan->arena, id, strlen(id));
+	if (!copy)
+		error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return copy;
+}
+
+static int fill_part(bobbin_plan *plan, const struct window_part *from, struct bobbin_part *ret_part,
+	struct bobbin_error *error)
+{
+	bool range = from->to > from->from;
+	*ret_part = (struct bobbin_part){window_kind_text(from->kind), "", "", from->to - from->from,
+		from->tokens, from->source, from->reason};
+	if (!range)
+		return 0;
+	ret_part->from = keep_id(plan, from->from, error);
+	ret_part->to = keep_id(plan, from->to - 1, error);
+	return ret_part->from && ret_part->to ? 0 : BOBBIN_EIO;
+}
+
+static int fill_hidden(bobbin_plan *plan, const struct window_hidden *from, struct bobbin_hidden *ret_hidden)
+{
+	char pointer[WINDOW_POINTER_BYTES];
+	window_pointer(from, pointer);
+	*ret_hidden = (struct bobbin_hidden){arena_copy(&plan->arena, from->from_id, strlen(from->from_id)),
+		arena_copy(&plan->arena, from->to_id, strlen(from->to_id)), from->to - from->from,
+		from->tokens, from->reason, arena_copy(&plan->arena, pointer, strlen(pointer))};
+	return ret_hidden->from && ret_hidden->to && ret_hidden->pointer ? 0 : BOBBIN_ENOMEM;
+}
+
+static void fill_budget(bobbin_plan *plan)
+{
+	const struct window_plan *window = &plan->window;
+	const struct window_budget *from = &window->budget;
+	plan->budget = (struct bobbin_budget){from->window, from->output_reserve, from->margin, from->system,
+		from->tools, from->injected, from->history, from->trigger, from->target, from->tail,
+		from->record, window->line_tokens, window->view_tokens, window->over_trigger, window->exact,
+		token_counter_name(&plan->counter)};
+}
+
+/* The window's ranges as the host sees them. */
+static int describe(bobbin_plan *plan, struct bobbin_error *error)
+{
+	const struct window_plan *window = &plan->window;
+	int rc = 0;
+	fill_budget(plan);
+	plan->parts = arena_alloc(&plan->arena, (window->part_count + 1) * sizeof(*plan->parts));
+	plan->hidden = arena_alloc(&plan->arena, (window->hidden_count + 1) * sizeof(*plan->hidden));
+	if (!plan->parts || !plan->hidden)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	for (size_t i = 0; !rc && i < window->part_count; i++)
+		rc = fill_part(plan, &window->parts[i], &plan->parts[i], error);
+	for (size_t i = 0; !rc && i < window->hidden_count; i++)
+		if ((rc = fill_hidden(plan, &window->hidden[i], &plan->hidden[i])) < 0)
+			error_set(error, rc, "out of memory");
+	if (rc < 0)
+		return rc;
+	plan->cut = window->cut ? keep_id(plan, window->cut, error) : "";
+	plan->inner_cut = window->inner_cut == WINDOW_NONE ? "" : keep_id(plan, window->inner_cut, error);
+	return plan->cut && plan->inner_cut ? 0 : BOBBIN_EIO;
+}
+
+static int make(bobbin_plan *plan, uint32_t head, const struct bobbin_window_options *options,
+	uint64_t model_window, uint64_t model_output, struct bobbin_error *error)
+{
+	struct window_fixed fixed;
+	struct window_budget budget;
+	token_counter_for_model(options->model, &plan->counter);
+	window_options_of(options, model_window, model_output, &plan->options);
+	int rc = copy_texts(plan, options, error);
+	if (!rc)
+		rc = fixed_costs(plan, &fixed, error);
+	if (!rc)
+		rc = window_budget(&plan->options, &fixed, &budget, error);
+	if (!rc)
+		rc = log_path_new(plan->session->log, head, &plan->counter, &plan->path, error);
+	if (!rc)
+		rc = window_plan(log_path_path(plan->path), &budget, &plan->options, NULL, &plan->counter,
+			&plan->window, error);
+	return rc < 0 ? rc : describe(plan, error);
+}
+
+int plan_make_at(bobbin_session *session, uint32_t head, const struct bobbin_window_options *options,
+	uint64_t model_window, uint64_t model_output, bobbin_plan **ret_plan, struct bobbin_error *error)
+{
+	bobbin_plan *plan = mem_alloc_zero(sizeof(*plan));
+	if (!plan)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	plan->session = session;
+	int rc = make(plan, head, options, model_window, model_output, error);
+	if (rc < 0)
+		bobbin_plan_free(plan);
+	else
+		*ret_plan = plan;
+	return rc;
+}
+
+int bobbin_plan_make(bobbin_session *session, const struct bobbin_window_options *options,
+	bobbin_plan **ret_plan, struct bobbin_error *error)
+{
+	struct bobbin_window_options all = BOBBIN_WINDOW_OPTIONS_INIT;
+	int rc = SESSION_CHECK(session, error);
+	if (rc < 0)
+		return rc;
+	if (options)
+		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
+	uint32_t head = log_head(session->log);
+	if (all.at && *all.at)
+		rc = log_find(session->log, slice_of(all.at), &head, error);
+	if (rc < 0)
+		return rc;
+	return plan_make_at(session, head, &all, 0, 0, ret_plan, error);
+}
+
+void bobbin_plan_free(bobbin_plan *plan)
+{
+	if (!plan)
+		return;
+	log_path_free(plan->path);
+	arena_release(&plan->arena);
+	mem_free(plan);
+}
+
+/* ---- Looking ---- */
+
+const struct bobbin_budget *bobbin_plan_budget(const bobbin_plan *plan)
+{
+	return &plan->budget;
+}
+
+const char *bobbin_plan_cut(const bobbin_plan *plan)
+{
+	return plan->cut;
+}
+
+const char *bobbin_plan_inner_cut(const bobbin_plan *plan)
+{
+	return plan->inner_cut;
+}
+
+int bobbin_plan_summary_stale(const bobbin_plan *plan)
+{
+	return plan->window.summary_stale;
+}
+
+const struct bobbin_part *bobbin_plan_part(const bobbin_plan *plan, size_t index)
+{
+	return index < plan->window.part_count ? &plan->parts[index] : NULL;
+}
+
+const struct bobbin_hidden *bobbin_plan_hidden(const bobbin_plan *plan, size_t index)
+{
+	return index < plan->window.hidden_count ? &plan->hidden[index] : NULL;
+}
+
+static void add_budget_json(struct json_writer *writer, const struct bobbin_budget *budget)
+{
+	json_key(writer, "budget");
+	json_begin_object(writer);
+	json_member_uint(writer, "window", budget->window);
+	json_member_uint(writer, "output_reserve", budget->output_reserve);
+	json_member_uint(writer, "margin", budget->margin);
+	json_member_uint(writer, "system", budget->system);
+	json_member_uint(writer, "tools", budget->tools);
+	json_member_uint(writer, "injected", budget->injected);
+	json_member_uint(writer, "history", budget->history);
+	json_member_uint(writer, "trigger", budget->trigger);
+	json_member_uint(writer, "target", budget->target);
+	json_member_uint(writer, "tail", budget->tail);
+	json_member_uint(writer, "record", budget->record);
+	json_member_uint(writer, "line", budget->line);
+	json_member_uint(writer, "view", budget->view);
+	json_member_bool(writer, "over_trigger", budget->over_trigger);
+	json_member_bool(writer, "exact", budget->exact);
+	json_member_text(writer, "counted_by", budget->counted_by);
+	json_end_object(writer);
+}
+
+static void add_id_json(struct json_writer *writer, const char *key, const char *id)
+{
+	json_key(writer, key);
+	if (*id)
+		json_add_text(writer, id);
+	else
+		json_add_null(writer);
+}
+
+static void add_ranges_json(struct json_writer *writer, const bobbin_plan *plan)
+{
+	json_key(writer, "parts");
+	json_begin_array(writer);
+	for (size_t i = 0; i < plan->window.part_count; i++) {
+		const struct bobbin_part *part = &plan->parts[i];
+		json_begin_object(writer);
+		json_member_text(writer, "kind", part->kind);
+		add_id_json(writer, "from", part->from);
+		add_id_json(writer, "to", part->to);
+		json_member_uint(writer, "messages", part->messages);
+		json_member_uint(writer, "tokens", part->tokens);
+		json_member_text(writer, "source", part->source);
+		json_member_text(writer, "reason", part->reason);
+		json_end_object(writer);
+	}
+	json_end_array(writer);
+	json_key(writer, "not_shown");
+	json_begin_array(writer);
+	for (size_t i = 0; i < plan->window.hidden_count; i++) {
+		const struct bobbin_hidden *hidden = &plan->hidden[i];
+		json_begin_object(writer);
+		json_member_text(writer, "from", hidden->from);
+		json_member_text(writer, "to", hidden->to);
+		json_member_uint(writer, "messages", hidden->messages);
+		json_member_uint(writer, "tokens", hidden->tokens);
+		json_member_text(writer, "reason", hidden->reason);
+		json_member_text(writer, "pointer", hidden->pointer);
+		json_end_object(writer);
+	}
+	json_end_array(writer);
+}
+
+int bobbin_plan_json(const bobbin_plan *plan, char **ret_text, size_t *ret_len, struct bobbin_error *error)
+{
+	struct buffer out = BUFFER_INIT(LIMIT_REQUEST_BYTES);
+	struct json_writer writer;
+	json_writer_init(&writer, &out);
+	json_begin_object(&writer);
+	json_member_text(&writer, "session", log_info(plan->session->log)->id);
+	add_budget_json(&writer, &plan->budget);
+	add_id_json(&writer, "cut", plan->cut);
+	add_id_json(&writer, "inner_cut", plan->inner_cut);
+	json_member_bool(&writer, "summary_stale", plan->window.summary_stale);
+	add_ranges_json(&writer, plan);
+	json_end_object(&writer);
+	*ret_text = buffer_take(&out, ret_len);
+	buffer_release(&out);
+	return *ret_text ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+}
+
+/* ---- Rendering ---- */
+
+int plan_render(const bobbin_plan *plan, const char *dialect, const char *model, struct buffer *out,
+	struct bobbin_error *error)
+{
+	struct render_options options = {.model = slice_of(model),
+		.system = plan->system,
+		.stream = true,
+		.output_max = plan->budget.output_reserve,
+		.byte_limit = plan->options.byte_limit};
+	if (!dialect || !dialect_of(dialect, &options.dialect))
+		return error_set(error, BOBBIN_EUNSUPPORTED,
+			"there is no dialect '%s'; there are openai-chat, openai-responses and anthropic",
+			dialect ? dialect : "");
+	if (plan->tools.len) {
+		int rc = json_parse(plan->tools.data, plan->tools.len, &options.tools, error);
+		if (rc < 0)
+			return rc;
+	}
+	return render_request(&plan->window, log_path_path(plan->path), &options, out, NULL, error);
+}
+
+int bobbin_plan_request(const bobbin_plan *plan, const char *dialect, char **ret_body, size_t *ret_len,
+	struct bobbin_error *error)
+{
+	struct buffer out = BUFFER_INIT(LIMIT_REQUEST_BYTES);
+	const char *model = plan->model.len ? plan->model.data : "unnamed";
+	int rc = plan_render(plan, dialect, model, &out, error);
+	char *body = rc < 0 ? NULL : buffer_take(&out, ret_len);
+	buffer_release(&out);
+	if (rc < 0)
+		return rc;
+	if (!body)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	*ret_body = body;
+	return 0;
+}

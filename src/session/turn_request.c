@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* A turn's requests: planned, checked, sent, and tried again where that is safe. */
+#include "session/turn.h"
+
+#include <stdio.h>
+#include "base/alloc.h"
+
+#define RETRY_FIRST_MS 500
+#define RETRY_LONGEST_MS 60000
+
+void turn_close_stream(bobbin_turn *turn)
+{
+	pthread_mutex_lock(&turn->stream_mutex);
+	struct model_stream *stream = turn->stream;
+	turn->stream = NULL;
+	pthread_mutex_unlock(&turn->stream_mutex);
+	model_stream_free(stream);
+}
+
+/* The last look before it leaves: a body that our own check refuses is not sent. */
+static int check_body(const char *dialect, struct slice body, struct bobbin_error *error)
+{
+	struct check_faults faults;
+	int rc = check_request(dialect, body, NULL, &faults, error);
+	if (rc < 0)
+		return rc;
+	if (faults.count)
+		rc = error_set_at(error, BOBBIN_EINPUT, 0, faults.items[0].offset,
+			"the request would be refused (%s: %s); nothing was sent", faults.items[0].where,
+			faults.items[0].message);
+	check_faults_release(&faults);
+	return rc;
+}
+
+static int announce(bobbin_turn *turn, const bobbin_plan *plan)
+{
+	const struct bobbin_hidden *hidden;
+	char text[160];
+	uint64_t messages = 0;
+	for (size_t i = 0; (hidden = bobbin_plan_hidden(plan, i)); i++)
+		messages += hidden->messages;
+	uint64_t tokens = bobbin_plan_budget(plan)->view;
+	int len = snprintf(text, sizeof(text), "%llu tokens of the conversation", (unsigned long long)tokens);
+	if (messages && len > 0)
+		snprintf(text + len, sizeof(text) - (size_t)len, ", %llu messages not shown or not in full",
+			(unsigned long long)messages);
+	return turn_queue(turn, BOBBIN_EVENT_PLANNED, NULL, NULL, slice_of(text), tokens);
+}
+
+static int render(bobbin_turn *turn, const struct model_properties *properties, struct buffer *body,
+	struct bobbin_error *error)
+{
+	bobbin_plan *plan;
+	const char *dialect = model_dialect_text(properties->dialect);
+	int rc = plan_make_at(turn->session, turn->head_node, &turn->window, properties->window_tokens,
+		properties->output_tokens_max, &plan, error);
+	if (rc < 0)
+		return rc;
+	rc = plan_render(plan, dialect, properties->name, body, error);
+	if (!rc)
+		rc = check_body(dialect, buffer_slice(body), error);
+	if (!rc && (rc = announce(turn, plan)) < 0)
+		error_set(error, rc, "out of memory");
+	bobbin_plan_free(plan);
+	return rc;
+}
+
+int turn_send(bobbin_turn *turn, struct bobbin_error *error)
+{
+	const struct model_properties *properties = model_properties(turn->model->model);
+	struct model_request request = MODEL_REQUEST_INIT;
+	struct model_stream *stream;
+	struct buffer body = BUFFER_INIT(LIMIT_REQUEST_BYTES);
+	if (turn->rounds >= LIMIT_TURN_ROUNDS)
+		return error_set(
+			error, BOBBIN_ELIMIT, "the model asked for tools %u times in one turn", turn->rounds);
+	int rc = render(turn, properties, &body, error);
+	if (!rc) {
+		request.dialect = properties->dialect;
+		request.body = buffer_slice(&body);
+		rc = model_send(turn->model->model, &request, &stream, error);
+	}
+	buffer_release(&body);
+	if (rc < 0)
+		return rc;
+	reply_release(&turn->reply);
+	reply_init(&turn->reply);
+	pthread_mutex_lock(&turn->stream_mutex);
+	turn->stream = stream;
+	pthread_mutex_unlock(&turn->stream_mutex);
+	if (atomic_load(&turn->cancelled)) /* it came while the request was made */
+		model_stream_cancel(stream);
+	turn->state = TURN_STREAM;
+	return 0;
+}
+
+static int64_t wait_before_retry(unsigned tries, int64_t asked_ms)
+{
+	int64_t wait = RETRY_FIRST_MS << (tries < 8 ? tries : 8);
+	if (asked_ms > wait)
+		wait = asked_ms;
+	return wait;
+}
+
+/* Tried again only when the provider said it may help and nothing of the answer has been shown. */
+static bool may_retry(const bobbin_turn *turn, const struct model_event *event)
+{
+	return event->error.retry && turn->tries < LIMIT_PROVIDER_RETRIES && !turn->reply.text.len &&
+	       event->error.retry_after_ms <= RETRY_LONGEST_MS && !atomic_load(&turn->cancelled);
+}
+
+int turn_failed_request(bobbin_turn *turn, const struct model_event *event, struct bobbin_error *error)
+{
+	const struct platform *platform = platform_default();
+	struct slice message = event->error.message;
+	if (!may_retry(turn, event))
+		return error_set(error, event->error.code, "%.*s", (int)message.len, message.data);
+	int64_t wait_ms = wait_before_retry(turn->tries, event->error.retry_after_ms);
+	turn->tries++;
+	turn->wait_until_ns = platform->monotonic_ns(platform->context) + wait_ms * 1000000;
+	turn->state = TURN_WAIT;
+	int rc = turn_note(turn, "%.*s; trying again in %lld.%lld s (%u of %d)", (int)message.len,
+		message.data, (long long)wait_ms / 1000, (long long)wait_ms % 1000 / 100, turn->tries,
+		LIMIT_PROVIDER_RETRIES);
+	turn_close_stream(turn); /* the event's texts end with it */
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
