@@ -15,18 +15,27 @@ const uint64_t cache_mask[CACHE_SHORT_BYTES + 1][2] = {
 
 uint64_t cache_get_second(struct cache *cache, struct cache_short key, uint32_t slot)
 {
-	uint64_t count = cache_get(cache, key, slot ^ 1);
-	if (count) {
-		struct cache_short found = cache->shorts[slot ^ 1];
-		cache->shorts[slot ^ 1] = cache->shorts[slot];
+	for (uint32_t way = 1; way < 4; way++) {
+		uint64_t count = cache_get(cache, key, slot ^ way);
+		if (!count)
+			continue;
+		struct cache_short found = cache->shorts[slot ^ way];
+		cache->shorts[slot ^ way] = cache->shorts[slot];
 		cache->shorts[slot] = found;
+		return count;
 	}
-	return count;
+	return 0;
 }
 
+/* What was in the slot goes to a free one of its line, or replaces one that the key picks. */
 void cache_put(struct cache *cache, struct cache_short key, uint32_t slot, uint64_t count)
 {
-	cache->shorts[slot ^ 1] = cache->shorts[slot];
+	uint32_t away = slot ^ (1 + (uint32_t)(key.low >> 3 ^ key.low >> 13) % 3);
+	for (uint32_t way = 1; way < 4; way++)
+		if (!cache->shorts[slot ^ way].high)
+			away = slot ^ way;
+	if (cache->shorts[slot].high)
+		cache->shorts[away] = cache->shorts[slot];
 	cache->shorts[slot] = (struct cache_short){key.low, key.high | count << 56};
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CACHE_SHORT_BITS 15
+#define CACHE_SHORT_BITS 16
 #define CACHE_SHORT_BYTES 14
 #define CACHE_LONG_BITS 13
 #define CACHE_LONG_BYTES 62

@@ -290,45 +290,51 @@ static void write_file(const char *path, const void *data, size_t len)
 		fail(strerror(errno), path);
 }
 
-static void write_table(const char *path, const struct vocabulary *words)
+/* The bytes of the table, and their number. */
+static char *make_table(const struct vocabulary *words, size_t *ret_len)
 {
 	struct table_header header = {.magic = TABLE_MAGIC, .token_count = words->count};
-	if (!words->count) {
-		write_file(path, &header, sizeof(header));
-		return;
+	if (words->count) {
+		build_trie(words);
+		place_nodes(0);
+		header.node_count = slot_end;
+		for (header.pair_bits = 8; (1u << header.pair_bits) < 2 * words->count;)
+			header.pair_bits++;
 	}
-	build_trie(words);
-	place_nodes(0);
-	uint64_t *tokens = describe_tokens(words);
-	header.node_count = slot_end;
-	for (header.pair_bits = 8; (1u << header.pair_bits) < 2 * words->count;)
-		header.pair_bits++;
-	uint32_t *pairs = build_pairs(tokens, words->count, header.pair_bits);
-
-	size_t node_bytes = slot_end * sizeof(*slots), token_size = words->count * sizeof(*tokens);
-	size_t pair_size = sizeof(*pairs) << header.pair_bits;
-	char *table = need(malloc(sizeof(header) + node_bytes + token_size + pair_size));
-	memcpy(table, &header, sizeof(header));
-	memcpy(table + sizeof(header), slots, node_bytes);
-	memcpy(table + sizeof(header) + node_bytes, tokens, token_size);
-	memcpy(table + sizeof(header) + node_bytes + token_size, pairs, pair_size);
-	write_file(path, table, sizeof(header) + node_bytes + token_size + pair_size);
-	free(table);
-	free(pairs);
+	uint64_t *tokens = words->count ? describe_tokens(words) : NULL;
+	uint32_t *pairs = words->count ? build_pairs(tokens, words->count, header.pair_bits) : NULL;
+	struct { const void *data; size_t len; } parts[] = {
+		{&header, sizeof(header)}, {slots, header.node_count * sizeof(*slots)},
+		{tokens, words->count * sizeof(*tokens)}, {pairs, pairs ? sizeof(*pairs) << header.pair_bits : 0},
+	};
+	size_t len = 0, count = sizeof(parts) / sizeof(*parts);
+	for (size_t i = 0; i < count; i++)
+		len += parts[i].len;
+	char *table = need(malloc(len)), *at = table;
+	for (size_t i = 0; i < count; at += parts[i++].len)
+		if (parts[i].len)
+			memcpy(at, parts[i].data, parts[i].len);
 	free(tokens);
+	free(pairs);
+	*ret_len = len;
+	return table;
 }
 
-static void write_assembler(const char *path, const char *name, const char *table)
+/* The checksum makes the text another one whenever the table is, so that it is assembled again. */
+static void write_assembler(const char *path, const char *name, const char *table_path, const char *table, size_t len)
 {
-	char text[4096];
-	int len = snprintf(text, sizeof(text),
-		"\t.section .rodata\n\t.balign 64\n\t.globl token_table_%s\n\t.hidden token_table_%s\n"
+	char text[8192];
+	uint64_t checksum = 0xcbf29ce484222325u;
+	for (size_t i = 0; i < len; i++)
+		checksum = (checksum ^ (unsigned char)table[i]) * 0x100000001b3u;
+	int written = snprintf(text, sizeof(text),
+		"/* %016llx */\n\t.section .rodata\n\t.balign 64\n\t.globl token_table_%s\n\t.hidden token_table_%s\n"
 		"\t.type token_table_%s, %%object\ntoken_table_%s:\n\t.incbin \"%s\"\n"
 		"\t.size token_table_%s, . - token_table_%s\n\t.section .note.GNU-stack,\"\",%%progbits\n",
-		name, name, name, name, table, name, name);
-	if (len < 0 || (size_t)len >= sizeof(text))
-		fail("the path is too long", table);
-	write_file(path, text, (size_t)len);
+		(unsigned long long)checksum, name, name, name, name, table_path, name, name);
+	if (written < 0 || (size_t)written >= sizeof(text))
+		fail("the path is too long", table_path);
+	write_file(path, text, (size_t)written);
 }
 
 int main(int argc, char **argv)
@@ -343,14 +349,17 @@ int main(int argc, char **argv)
 		read_ranks(ranks, argv[1], &words);
 		fclose(ranks);
 	}
-	write_table(argv[3], &words);
-	char *table = realpath(argv[3], NULL);
-	write_assembler(argv[4], argv[2], need(table));
+	size_t len;
+	char *table = make_table(&words, &len);
+	write_file(argv[3], table, len);
+	char *table_path = need(realpath(argv[3], NULL));
+	write_assembler(argv[4], argv[2], table_path, table, len);
 	char text[8192];
-	int len = snprintf(text, sizeof(text), "%s %s: %s\n", argv[3], argv[4], argv[1]);
-	if (len < 0 || (size_t)len >= sizeof(text))
+	int written = snprintf(text, sizeof(text), "%s %s: %s\n", argv[3], argv[4], argv[1]);
+	if (written < 0 || (size_t)written >= sizeof(text))
 		fail("the path is too long", argv[1]);
-	write_file(argv[5], text, (size_t)len);
+	write_file(argv[5], text, (size_t)written);
+	free(table_path);
 	free(table);
 	return 0;
 }
