@@ -229,12 +229,12 @@ static void add_zeros(struct buffer *out, int count)
 		buffer_add_char(out, '0');
 }
 
-/* Plain from 1e-7 to below 1e21, else with an exponent: what JavaScript prints. */
+/* Plain from 1e-6 to below 1e21, as JavaScript does it, else with an exponent. */
 static void add_digits(struct buffer *out, const struct digits *digits)
 {
 	int exponent = digits->exponent, whole = exponent + 1;
 	size_t count = (size_t)digits->count;
-	if (exponent < -7 || exponent >= 21)
+	if (exponent < -6 || exponent >= 21)
 		whole = 1;
 	if (whole <= 0) {
 		buffer_add_text(out, "0.");
@@ -248,7 +248,7 @@ static void add_digits(struct buffer *out, const struct digits *digits)
 		buffer_add_char(out, '.');
 		buffer_add(out, digits->text + whole, count - (size_t)whole);
 	}
-	if (exponent < -7 || exponent >= 21) {
+	if (exponent < -6 || exponent >= 21) {
 		buffer_add_char(out, 'e');
 		buffer_add_i64(out, exponent);
 	}
