@@ -28,6 +28,7 @@ struct import_conversation {
 	struct slice *records;           /* canonical messages, one JSON object each, without seq and crc, parents before children */
 	size_t record_count, record_cap;
 	uint64_t messages, calls, results; /* of the records */
+	size_t head;                     /* the record at which the head stands in the end; SIZE_MAX: there is none */
 };
 
 struct import {

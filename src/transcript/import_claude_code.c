@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claude Code's session files: one record a line, a tree by uuid and parentUuid in which progress and system
+ *records are nodes too.
+ *
+ *	assistant m1 thinking          one API message, one block a line, the same message.id;
+ *	 └ assistant m1 tool_use A     results hang from the line of their call, so walking up from the last
+ *	    ├ user tool_result A       message would lose A's result. Here: m1 [thinking, A, B], then
+ *	    └ assistant m1 tool_use B  result A, result B, and what follows any of them follows B's result.
+ *	       └ user tool_result B
+ *	          └ assistant m2 …
+ *
+ * Pass one turns lines into units (messages to be) and resolves each record's parent to the nearest unit;
+ *pass two (import_claude_place.c) orders the units and writes them.
+ *
+ * Invariants: (1) a record's uuid resolves to the last unit at or above it; (2) units are in file order; (3)
+ *a result is in its call's batch unless the model was called again without it: then it is late and hangs from
+ *the message that asked; (4) a part of a line that a person typed and one that a tool wrote are two units, in
+ *order.
+ */
+#include "transcript/import_claude.h"
+
+#include "base/alloc.h"
+#include "transcript/import_readers.h"
+
+/* What a record that is no message can tell; each kind is reported once, with its number. */
+static const struct {
+	const char *type, *subtype, *text;
+} LEFT_OUT[] = {
+	{"progress", "agent_progress",
+		"messages of sub-agents that never entered this context (agent_progress)"},
+	{"progress", NULL, "progress records"},
+	{"system", "microcompact_boundary",
+		"boundaries where tool output was cleared from the context (microcompact_boundary)"},
+	{"system", "compact_boundary", "compaction boundaries (the summary after each is a message)"},
+	{"system", NULL, "notices of the client (system)"},
+	{"queue-operation", NULL, "queue operations"},
+	{"file-history-snapshot", NULL, "file snapshots"},
+	{"file-history-delta", NULL, "file changes"},
+	{"summary", NULL, "titles (summary)"},
+	{NULL, NULL, "records of other kinds"},
+};
+
+static void leave_out(
+	struct claude *claude, const struct json *record, const struct json *type, struct place place)
+{
+	struct json data, subtype;
+	size_t kind = 0;
+
+	json_get(record, "subtype", &subtype);
+	if (json_get(record, "data", &data))
+		json_get(&data, "type", &subtype);
+	for (; LEFT_OUT[kind].type; kind++) {
+		if (json_string_is(type, LEFT_OUT[kind].type) &&
+			(!LEFT_OUT[kind].subtype || json_string_is(&subtype, LEFT_OUT[kind].subtype)))
+			break;
+	}
+	if (claude->left_out[kind].count++ == 0)
+		claude->left_out[kind].first = place;
+}
+
+static int report_left_out(struct claude *claude)
+{
+	for (size_t i = 0; i < sizeof(LEFT_OUT) / sizeof(LEFT_OUT[0]); i++) {
+		uint64_t count = claude->left_out[i].count;
+		if (count && import_warn(claude->import, claude->left_out[i].first, "left out: %llu %s",
+				     (unsigned long long)count, LEFT_OUT[i].text) < 0)
+			return BOBBIN_ENOMEM;
+	}
+	return 0;
+}
+
+/* Where a record hangs: the unit at or above its parent, or UNIT_NONE for a root. */
+static int resolve_parent(
+	struct claude *claude, const struct json *record, bool side, struct place place, size_t *ret_unit)
+{
+	struct json parent;
+
+	if (!json_get(record, "parentUuid", &parent)) {
+		*ret_unit = claude->last[side];
+		return 0;
+	}
+	if (parent.type == JSON_NULL)
+		json_get(record, "logicalParentUuid", &parent);
+	if (parent.type == JSON_NULL || parent.type == JSON_ABSENT) {
+		*ret_unit = UNIT_NONE;
+		return 0;
+	}
+	struct slice uuid = json_string_content(&parent, &claude->import->arena);
+	if (parent.type == JSON_STRING && !uuid.data)
+		return BOBBIN_ENOMEM;
+	if (id_table_get(&claude->resolved, uuid, ret_unit))
+		return 0;
+	*ret_unit = claude->last[side];
+	return import_warn(claude->import, place,
+		*ret_unit == UNIT_NONE
+			? "the file begins in the middle of a session: what came before is not in it"
+			: "the record before this one is not in the file: the line goes on from the last "
+			  "message");
+}
+
+static int remember(struct claude *claude, struct slice uuid, size_t unit)
+{
+	return uuid.data ? id_table_put(&claude->resolved, uuid, unit) : 0;
+}
+
+struct unit *claude_unit_add(struct claude *claude, const struct unit *unit)
+{
+	if (mem_grow((void **)&claude->units, &claude->unit_cap, claude->unit_count + 1, sizeof(*unit)) < 0)
+		return NULL;
+	claude->units[claude->unit_count] = *unit;
+	claude->last[unit->side] = claude->unit_count;
+	return &claude->units[claude->unit_count++];
+}
+
+static int add_part(struct claude *claude, size_t unit, const struct json *record, const struct json *content)
+{
+	if (mem_grow((void **)&claude->parts, &claude->part_cap, claude->part_count + 1,
+		    sizeof(*claude->parts)) < 0)
+		return BOBBIN_ENOMEM;
+	claude->parts[claude->part_count] = (struct part){*record, *content, PART_NONE};
+	if (claude->units[unit].last_part == PART_NONE)
+		claude->units[unit].first_part = claude->part_count;
+	else
+		claude->parts[claude->units[unit].last_part].next = claude->part_count;
+	claude->units[unit].last_part = claude->part_count++;
+	return 0;
+}
+
+/* Remembers the calls of an assistant line, so that results find them. */
+static int add_calls(struct claude *claude, size_t unit, const struct json *content)
+{
+	struct json_iter iter;
+	struct json block, type;
+
+	json_iter_init(&iter, content);
+	while (content->type == JSON_ARRAY && json_iter_next(&iter, NULL, &block)) {
+		if (!json_get(&block, "type", &type) || !json_string_is(&type, "tool_use"))
+			continue;
+		struct slice id = import_string(claude->import, &block, "id");
+		if (mem_grow((void **)&claude->calls, &claude->call_cap, claude->call_count + 1,
+			    sizeof(*claude->calls)) < 0)
+			return BOBBIN_ENOMEM;
+		struct unit *owner = &claude->units[unit];
+		claude->calls[claude->call_count] = (struct call){id, unit, UNIT_NONE, CALL_NONE};
+		if (owner->last_call == CALL_NONE)
+			owner->first_call = claude->call_count;
+		else
+			claude->calls[owner->last_call].next = claude->call_count;
+		owner->last_call = claude->call_count;
+		if (id.data && id_table_put(&claude->call_ids, id, claude->call_count) < 0)
+			return BOBBIN_ENOMEM;
+		claude->call_count++;
+	}
+	return 0;
+}
+
+size_t claude_batch(const struct claude *claude, size_t unit)
+{
+	if (unit == UNIT_NONE || claude->units[unit].role == ROLE_ASSISTANT)
+		return unit;
+	return claude->units[unit].role == ROLE_TOOL ? claude->units[unit].group : UNIT_NONE;
+}
+
+static int read_assistant(struct claude *claude, const struct json *record, const struct json *message,
+	bool side, struct place place, size_t parent, size_t *ret_unit)
+{
+	struct json content;
+	struct slice id = import_string(claude->import, message, "id");
+	size_t unit = UNIT_NONE;
+
+	if (!json_get(message, "content", &content) ||
+		(content.type != JSON_ARRAY && content.type != JSON_STRING)) {
+		*ret_unit = parent;
+		return import_warn(claude->import, place, "an assistant message without content: left out");
+	}
+	/* The same API message goes on, unless this line hangs elsewhere: then it was asked for again. */
+	if (!id.data || !id_table_get(&claude->message_ids, id, &unit) || claude->units[unit].side != side ||
+		content.type != JSON_ARRAY ||
+		(claude_batch(claude, parent) != unit && parent != claude->units[unit].parent))
+		unit = UNIT_NONE;
+	if (unit == UNIT_NONE) {
+		struct unit fresh = UNIT_INIT;
+		fresh.role = ROLE_ASSISTANT;
+		fresh.side = side;
+		fresh.parent = parent;
+		fresh.id = import_string(claude->import, record, "uuid");
+		if (!claude_unit_add(claude, &fresh))
+			return BOBBIN_ENOMEM;
+		unit = claude->unit_count - 1;
+		if (id.data && id_table_put(&claude->message_ids, id, unit) < 0)
+			return BOBBIN_ENOMEM;
+	}
+	*ret_unit = unit;
+	int rc = add_part(claude, unit, record, &content);
+	return rc ? rc : add_calls(claude, unit, &content);
+}
+
+/* The same record written twice (a glued line is often followed by a second copy). */
+static int is_repeated(struct claude *claude, const struct json *message, struct slice uuid,
+	struct place place, bool *ret_repeated)
+{
+	struct json content, earlier;
+	size_t record;
+
+	*ret_repeated = false;
+	if (!uuid.data || !json_get(message, "content", &content))
+		return 0;
+	if (!id_table_get(&claude->contents, uuid, &record)) {
+		if (mem_grow((void **)&claude->seen, &claude->seen_cap, claude->seen_count + 1,
+			    sizeof(*claude->seen)) < 0)
+			return BOBBIN_ENOMEM;
+		claude->seen[claude->seen_count] = content;
+		return id_table_put(&claude->contents, uuid, claude->seen_count++);
+	}
+	earlier = claude->seen[record];
+	*ret_repeated = earlier.len == content.len && memcmp(earlier.text, content.text, content.len) == 0;
+	return import_warn(claude->import, place,
+		*ret_repeated ? "the same record a second time: left out"
+			      : "another record with an id that occurred before: kept, without the id");
+}
+
+static int read_message(struct claude *claude, const struct json *record, bool assistant, struct place place)
+{
+	struct json message, flag;
+	bool side = false, repeated;
+	size_t parent, unit;
+	struct slice uuid = import_string(claude->import, record, "uuid");
+	int rc;
+
+	if (json_get(record, "isSidechain", &flag))
+		json_bool(&flag, &side);
+	if ((rc = resolve_parent(claude, record, side, place, &parent)) < 0)
+		return rc;
+	if (!json_get(record, "message", &message) || message.type != JSON_OBJECT) {
+		rc = import_warn(claude->import, place, "a record without its message: left out");
+		return rc ? rc : remember(claude, uuid, parent);
+	}
+	if ((rc = is_repeated(claude, &message, uuid, place, &repeated)) < 0 || repeated)
+		return rc;
+	if (assistant)
+		rc = read_assistant(claude, record, &message, side, place, parent, &unit);
+	else
+		rc = claude_read_user(claude, record, &message, side, place, parent, &unit);
+	if (!rc && !side)
+		claude->session_id = import_string(claude->import, record, "sessionId");
+	return rc ? rc : remember(claude, uuid, unit);
+}
+
+/* A title belongs to this session only if it names one of its messages. */
+static void read_summary(struct claude *claude, const struct json *record)
+{
+	struct slice leaf = import_string(claude->import, record, "leafUuid");
+
+	if (leaf.data) {
+		claude->title = import_string(claude->import, record, "summary");
+		claude->title_leaf = leaf;
+	}
+}
+
+static int read_record(struct claude *claude, const struct json *record, struct place place)
+{
+	struct json type;
+	size_t parent;
+	int rc;
+
+	if (!json_get(record, "type", &type) || type.type != JSON_STRING)
+		return import_warn(claude->import, place, "a record without a type: left out");
+	if (json_string_is(&type, "user") || json_string_is(&type, "assistant"))
+		return read_message(claude, record, json_string_is(&type, "assistant"), place);
+	if (json_string_is(&type, "summary"))
+		read_summary(claude, record);
+	struct slice uuid = import_string(claude->import, record, "uuid");
+	if (uuid.data) {
+		struct json flag;
+		bool side = false;
+		if (json_get(record, "isSidechain", &flag))
+			json_bool(&flag, &side);
+		if ((rc = resolve_parent(claude, record, side, place, &parent)) < 0 ||
+			(rc = remember(claude, uuid, parent)) < 0)
+			return rc;
+	}
+	leave_out(claude, record, &type, place);
+	return 0;
+}
+
+static void claude_release(struct claude *claude)
+{
+	id_table_release(&claude->resolved);
+	id_table_release(&claude->message_ids);
+	id_table_release(&claude->call_ids);
+	id_table_release(&claude->contents);
+	mem_free(claude->units);
+	mem_free(claude->parts);
+	mem_free(claude->calls);
+	mem_free(claude->seen);
+}
+
+int import_claude_code(struct import *import, const char *data, size_t len, struct bobbin_error *error)
+{
+	struct claude claude = {.import = import, .last = {UNIT_NONE, UNIT_NONE}};
+	struct import_lines lines;
+	struct json record;
+	struct place place;
+	int rc;
+
+	import_lines_init(&lines, import, data, len);
+	while ((rc = import_lines_next(&lines, &record, &place)) > 0) {
+		if ((rc = read_record(&claude, &record, place)) < 0)
+			break;
+	}
+	if (!rc)
+		rc = report_left_out(&claude);
+	if (!rc && !claude.unit_count)
+		rc = import_lines_fail(&lines, "claude-code", error);
+	else if (!rc)
+		rc = claude_place(&claude);
+	claude_release(&claude);
+	return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : rc;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pass two of the claude-code reader: units in order, each assistant message followed by the results of its
+ * batch in the order of its calls, and what hung from any of them hanging from the last.
+ */
+#include "transcript/import_claude.h"
+
+#include "base/limits.h"
+
+static void write_blocks(const struct claude *claude, const struct unit *unit, struct json_writer *writer)
+{
+	const struct part *first = &claude->parts[unit->first_part];
+	struct json_iter iter;
+	struct json block;
+
+	json_key(writer, "content");
+	if (first->content.type == JSON_STRING) {
+		json_add_value(writer, &first->content);
+		return;
+	}
+	json_begin_array(writer);
+	for (size_t part = unit->first_part; part != PART_NONE; part = claude->parts[part].next) {
+		json_iter_init(&iter, &claude->parts[part].content);
+		while (json_iter_next(&iter, NULL, &block))
+			json_add_value(writer, &block);
+	}
+	json_end_array(writer);
+}
+
+/* The members in which a later line of the same message differs from the first one. */
+static void write_differences(struct json_writer *writer, const struct json *first, const struct json *later)
+{
+	struct json_iter iter;
+	struct json key, value, same;
+
+	json_begin_object(writer);
+	json_iter_init(&iter, later);
+	while (json_iter_next(&iter, &key, &value)) {
+		struct slice plain;
+		if (json_string_is(&key, "message") || !json_string_plain(&key, &plain))
+			continue;
+		struct json_iter other;
+		struct json other_key;
+		bool equal = false;
+		json_iter_init(&other, first);
+		while (!equal && json_iter_next(&other, &other_key, &same))
+			equal = json_string_equal(&key, &other_key) && same.len == value.len &&
+				memcmp(same.text, value.text, value.len) == 0;
+		if (!equal) {
+			json_key_slice(writer, plain);
+			json_add_value(writer, &value);
+		}
+	}
+	json_end_object(writer);
+}
+
+/* The envelope of the first line, the API message's own members from the last (its usage is the final one),
+ * and what the other lines say differently. */
+static void write_source(const struct claude *claude, const struct unit *unit, struct json_writer *writer)
+{
+	static const char *const RECORD[] = {"type", "message", "uuid", NULL};
+	static const char *const MESSAGE[] = {"role", "content", NULL};
+	const struct part *first = &claude->parts[unit->first_part];
+	struct json message;
+
+	json_key(writer, "src");
+	json_begin_object(writer);
+	write_members_except(writer, &first->record, RECORD);
+	if (json_get(&claude->parts[unit->last_part].record, "message", &message)) {
+		json_key(writer, "message");
+		json_begin_object(writer);
+		write_members_except(writer, &message, MESSAGE);
+		json_end_object(writer);
+	}
+	if (first->next != PART_NONE) {
+		json_key(writer, "lines");
+		json_begin_array(writer);
+		for (size_t part = first->next; part != PART_NONE; part = claude->parts[part].next)
+			write_differences(writer, &first->record, &claude->parts[part].record);
+		json_end_array(writer);
+	}
+	json_end_object(writer);
+}
+
+/* Errors and notices that the client wrote in the assistant's place are no model's words. */
+static bool is_synthetic(const struct json *record)
+{
+	struct json message, model, flag;
+	bool error = false;
+
+	if (json_get(record, "isApiErrorMessage", &flag) && json_bool(&flag, &error) && error)
+		return true;
+	return json_get(record, "message", &message) && json_get(&message, "model", &model) &&
+	       json_string_is(&model, "<synthetic>");
+}
+
+static int write_assistant(struct claude *claude, struct unit *unit)
+{
+	const struct json *record = &claude->parts[unit->first_part].record;
+	struct buffer out = BUFFER_INIT(LIMIT_IMPORT_BYTES);
+	struct json_writer writer;
+	struct json timestamp;
+
+	json_writer_init(&writer, &out);
+	json_member_text(&writer, "role", "assistant");
+	write_blocks(claude, unit, &writer);
+	if (is_synthetic(record))
+		json_member_text(&writer, "origin", "injected");
+	if (json_get(record, "timestamp", &timestamp))
+		json_member_value(&writer, "ts", &timestamp);
+	write_source(claude, unit, &writer);
+	int rc = buffer_error(&out);
+	if (!rc) {
+		unit->members = import_keep(claude->import, buffer_slice(&out));
+		rc = unit->members.data ? 0 : BOBBIN_ENOMEM;
+	}
+	buffer_release(&out);
+	return rc;
+}
+
+/* A result that comes after the model was called without it is late. */
+static void find_late(struct claude *claude)
+{
+	for (size_t i = 0; i < claude->unit_count; i++) {
+		const struct unit *unit = &claude->units[i];
+		size_t batch = claude_batch(claude, unit->parent);
+		if (unit->role == ROLE_ASSISTANT && batch != UNIT_NONE &&
+			claude->units[batch].follower == UNIT_NONE)
+			claude->units[batch].follower = i;
+	}
+	for (size_t i = 0; i < claude->unit_count; i++) {
+		struct unit *unit = &claude->units[i];
+		if (unit->role == ROLE_TOOL && unit->group != UNIT_NONE &&
+			i > claude->units[unit->group].follower)
+			unit->late = true;
+	}
+}
+
+static int add_draft(struct claude *claude, struct drafts *drafts, size_t index, size_t parent)
+{
+	struct unit *unit = &claude->units[index];
+	struct draft draft = {.id = unit->id,
+		.role = unit->role,
+		.parent_kind = DRAFT_AT,
+		.parent = parent,
+		.still = unit->side || unit->late,
+		.call_id = unit->call_id,
+		.members = unit->members};
+
+	if (drafts_add(drafts, &draft) < 0)
+		return BOBBIN_ENOMEM;
+	unit->draft = drafts->count - 1;
+	return 0;
+}
+
+/* An assistant message, then the results of its batch as one chain. */
+static int place_batch(struct claude *claude, struct drafts *drafts, size_t index, size_t parent)
+{
+	struct unit *unit = &claude->units[index];
+
+	if (write_assistant(claude, unit) < 0 || add_draft(claude, drafts, index, parent) < 0)
+		return BOBBIN_ENOMEM;
+	unit->end = unit->draft;
+	for (size_t call = unit->first_call; call != CALL_NONE; call = claude->calls[call].next) {
+		if (drafts_add_call(drafts, claude->calls[call].id) < 0)
+			return BOBBIN_ENOMEM;
+	}
+	for (size_t call = unit->first_call; call != CALL_NONE; call = claude->calls[call].next) {
+		size_t result = claude->calls[call].result;
+		if (result == UNIT_NONE || claude->units[result].late ||
+			claude->units[result].draft != DRAFT_NONE)
+			continue;
+		if (add_draft(claude, drafts, result, unit->end) < 0)
+			return BOBBIN_ENOMEM;
+		unit->end = claude->units[result].draft;
+	}
+	return 0;
+}
+
+static int place_unit(struct claude *claude, struct drafts *drafts, size_t index)
+{
+	const struct unit *unit = &claude->units[index];
+	size_t parent = DRAFT_NONE;
+
+	if (unit->draft != DRAFT_NONE)
+		return 0; /* a result that stands in its batch already */
+	if (unit->parent != UNIT_NONE) {
+		size_t batch = claude_batch(claude, unit->parent);
+		parent = batch != UNIT_NONE ? claude->units[batch].end : claude->units[unit->parent].draft;
+	}
+	if (unit->late)
+		parent = claude->units[unit->group].draft;
+	if (unit->role == ROLE_ASSISTANT)
+		return place_batch(claude, drafts, index, parent);
+	return add_draft(claude, drafts, index, parent);
+}
+
+/* The first unit of the main line goes first, so that no side message is taken for the head of an empty
+ * session. In a file of side messages only (a sub-agent's own), they are the main line. */
+static size_t find_first(struct claude *claude)
+{
+	for (size_t i = 0; i < claude->unit_count; i++) {
+		if (!claude->units[i].side)
+			return i;
+	}
+	for (size_t i = 0; i < claude->unit_count; i++)
+		claude->units[i].side = false;
+	return 0;
+}
+
+int claude_place(struct claude *claude)
+{
+	struct drafts drafts = {.import = claude->import};
+	struct import_conversation *conversation = import_conversation_add(claude->import);
+	size_t ignored;
+
+	if (!conversation)
+		return BOBBIN_ENOMEM;
+	conversation->foreign_id = claude->session_id;
+	if (id_table_get(&claude->resolved, claude->title_leaf, &ignored))
+		conversation->title = claude->title;
+	find_late(claude);
+	int rc = place_unit(claude, &drafts, find_first(claude));
+	for (size_t i = 0; i < claude->unit_count && !rc; i++)
+		rc = place_unit(claude, &drafts, i);
+	if (!rc)
+		rc = drafts_emit(&drafts, conversation);
+	drafts_release(&drafts);
+	return rc;
+}

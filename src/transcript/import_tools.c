@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* What the readers share; the contracts are in import_tools.h. */
+#include "transcript/import_tools.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/limits.h"
+
+#define WARNING_BYTES 256
+
+int import_warn(struct import *import, struct place place, const char *format, ...)
+{
+	char text[WARNING_BYTES];
+	va_list arguments;
+
+	import->warnings_total++;
+	if (import->warning_count >= LIMIT_FAULTS_REPORTED)
+		return 0;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (mem_grow((void **)&import->warnings, &import->warning_cap, import->warning_count + 1,
+		    sizeof(*import->warnings)) < 0)
+		return BOBBIN_ENOMEM;
+	const char *kept = arena_copy(&import->arena, text, strlen(text));
+	if (!kept)
+		return BOBBIN_ENOMEM;
+	import->warnings[import->warning_count++] = (struct import_warning){place.line, place.offset, kept};
+	return 0;
+}
+
+struct import_conversation *import_conversation_add(struct import *import)
+{
+	if (mem_grow((void **)&import->conversations, &import->conversation_cap,
+		    import->conversation_count + 1, sizeof(*import->conversations)) < 0)
+		return NULL;
+	struct import_conversation *conversation = &import->conversations[import->conversation_count++];
+	*conversation = (struct import_conversation){.head = SIZE_MAX};
+	return conversation;
+}
+
+struct slice import_keep(struct import *import, struct slice text)
+{
+	return (struct slice){arena_copy(&import->arena, text.data, text.len), text.len};
+}
+
+struct slice import_string(struct import *import, const struct json *object, const char *key)
+{
+	struct json value;
+
+	if (!json_get(object, key, &value) || value.type != JSON_STRING)
+		return (struct slice){NULL, 0};
+	return json_string_content(&value, &import->arena);
+}
+
+void import_lines_init(struct import_lines *lines, struct import *import, const char *data, size_t len)
+{
+	*lines = (struct import_lines){.import = import, .data = data, .len = len};
+	if (len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
+		lines->at = lines->line_end = 3; /* a byte order mark is no content */
+}
+
+uint64_t import_line_of(const char *data, uint64_t offset)
+{
+	uint64_t line = 1;
+	for (uint64_t i = 0; i < offset; i++)
+		line += data[i] == '\n';
+	return line;
+}
+
+static int lines_fault(struct import_lines *lines, size_t offset, const char *message)
+{
+	if (lines->faults++ == 0)
+		error_set_at(&lines->first_fault, BOBBIN_EINPUT, lines->line, offset, "%s", message);
+	return import_warn(
+		lines->import, (struct place){lines->line, offset}, "not a whole JSON record: %s", message);
+}
+
+/* Moves to the next line if the current one is used up. False at the end of the data. */
+static bool lines_advance(struct import_lines *lines)
+{
+	for (;;) {
+		while (lines->at < lines->line_end && import_is_space(lines->data[lines->at]))
+			lines->at++;
+		if (lines->at < lines->line_end)
+			return true;
+		if (lines->line && lines->line_end < lines->len)
+			lines->at = lines->line_end + 1;
+		if (lines->at >= lines->len)
+			return false;
+		const char *newline = memchr(lines->data + lines->at, '\n', lines->len - lines->at);
+		lines->line_end = newline ? (size_t)(newline - lines->data) : lines->len;
+		lines->line++;
+		lines->in_line = 0;
+	}
+}
+
+/* Looks behind a torn record for one that is whole and reaches the end of the line. It must begin with the
+ * same key, so that an object inside the torn record is not taken for one. */
+static bool lines_resume(struct import_lines *lines, size_t torn, struct json *ret_value)
+{
+	const char *start = lines->data + torn, *end = lines->data + lines->line_end;
+	const char *quote = end - start > 2 && start[0] == '{' && start[1] == '"'
+				    ? memchr(start + 2, '"', (size_t)(end - start) - 2)
+				    : NULL;
+	size_t opening = quote ? (size_t)(quote - start) + 1 : 0;
+	const char *from = start + 1;
+	size_t used;
+
+	if (start[0] != '{') { /* NULs or garbage before a record */
+		const char *brace = memchr(start, '{', (size_t)(end - start));
+		return brace &&
+		       json_parse_prefix(brace, (size_t)(end - brace), ret_value, &used, NULL) == 0 &&
+		       brace + used == end;
+	}
+	for (int tries = 0; opening && tries < 16; tries++) {
+		from = memmem(from, (size_t)(end - from), start, opening);
+		if (!from)
+			return false;
+		if (json_parse_prefix(from, (size_t)(end - from), ret_value, &used, NULL) == 0 &&
+			from + used == end)
+			return true;
+		from++;
+	}
+	return false;
+}
+
+int import_lines_next(struct import_lines *lines, struct json *ret_value, struct place *ret_place)
+{
+	while (lines_advance(lines)) {
+		struct bobbin_error fault = {0};
+		size_t used, start = lines->at;
+		int rc = json_parse_prefix(
+			lines->data + start, lines->line_end - start, ret_value, &used, &fault);
+		if (rc == BOBBIN_ENOMEM)
+			return rc;
+		lines->at = rc ? lines->line_end : start + used;
+		if (rc && lines_fault(lines, start + fault.offset, fault.message) < 0)
+			return BOBBIN_ENOMEM;
+		if (rc && !lines_resume(lines, start, ret_value))
+			continue;
+		*ret_place = (struct place){lines->line, (uint64_t)(ret_value->text - lines->data)};
+		lines->values++;
+		if (++lines->in_line == 2 && import_warn(lines->import, *ret_place,
+						     "two records on one line: a newline was lost") < 0)
+			return BOBBIN_ENOMEM;
+		return 1;
+	}
+	return 0;
+}
+
+int import_lines_fail(const struct import_lines *lines, const char *format, struct bobbin_error *error)
+{
+	if (lines->len == 0)
+		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
+	if (lines->faults)
+		return error_set_at(error, BOBBIN_EINPUT, lines->first_fault.line, lines->first_fault.offset,
+			"not a %s transcript: %s", format, lines->first_fault.message);
+	return error_set_at(error, BOBBIN_EINPUT, 1, 0, "not a %s transcript: no message in it", format);
+}
+
+/* The slot of a key, or the free one where it belongs; cap is a power of two and never full. */
+static struct id_slot *table_slot(const struct id_table *table, struct slice key)
+{
+	size_t at = (size_t)hash_bytes(key.data, key.len) & (table->cap - 1);
+	while (table->slots[at].key.data && !slice_equal(table->slots[at].key, key))
+		at = (at + 1) & (table->cap - 1);
+	return &table->slots[at];
+}
+
+static int table_grow(struct id_table *table)
+{
+	struct id_table larger = {.cap = table->cap ? table->cap * 2 : 64, .count = table->count};
+
+	larger.slots = mem_realloc_array(NULL, larger.cap, sizeof(*larger.slots));
+	if (!larger.slots)
+		return BOBBIN_ENOMEM;
+	memset(larger.slots, 0, larger.cap * sizeof(*larger.slots));
+	for (size_t i = 0; i < table->cap; i++) {
+		if (table->slots[i].key.data)
+			*table_slot(&larger, table->slots[i].key) = table->slots[i];
+	}
+	mem_free(table->slots);
+	*table = larger;
+	return 0;
+}
+
+int id_table_put(struct id_table *table, struct slice key, size_t value)
+{
+	if (table->count * 2 >= table->cap && table_grow(table) < 0)
+		return BOBBIN_ENOMEM;
+	struct id_slot *slot = table_slot(table, key);
+	table->count += !slot->key.data;
+	*slot = (struct id_slot){key, value};
+	return 0;
+}
+
+bool id_table_get(const struct id_table *table, struct slice key, size_t *ret_value)
+{
+	if (!table->cap || !key.data)
+		return false;
+	const struct id_slot *slot = table_slot(table, key);
+	if (!slot->key.data)
+		return false;
+	*ret_value = slot->value;
+	return true;
+}
+
+void id_table_release(struct id_table *table)
+{
+	mem_free(table->slots);
+	*table = (struct id_table){0};
+}
+
+static bool is_in(const struct json *key, const char *const *list)
+{
+	for (; *list; list++) {
+		if (json_string_is(key, *list))
+			return true;
+	}
+	return false;
+}
+
+/* A key as it stands in the text, with its escapes, then the value. */
+static void write_member_raw(struct json_writer *writer, const struct json *key, const struct json *value)
+{
+	if (writer->comma)
+		buffer_add_char(writer->out, ',');
+	buffer_add(writer->out, key->text, key->len);
+	buffer_add_char(writer->out, ':');
+	buffer_add(writer->out, value->text, value->len);
+	writer->comma = true;
+}
+
+void write_members_except(struct json_writer *writer, const struct json *object, const char *const *except)
+{
+	struct json_iter iter;
+	struct json key, value;
+
+	json_iter_init(&iter, object);
+	while (object->type == JSON_OBJECT && json_iter_next(&iter, &key, &value)) {
+		if (!is_in(&key, except))
+			write_member_raw(writer, &key, &value);
+	}
+}
+
+bool has_members_except(const struct json *object, const char *const *except)
+{
+	struct json_iter iter;
+	struct json key, value;
+
+	json_iter_init(&iter, object);
+	while (object->type == JSON_OBJECT && json_iter_next(&iter, &key, &value)) {
+		if (!is_in(&key, except))
+			return true;
+	}
+	return false;
+}
+
+static void write_string_once(struct json_writer *writer, const struct json *string, struct slice content)
+{
+	size_t len = string->len - 2;
+	const char *found = len >= SRC_REPEAT_BYTES && content.data
+				    ? memmem(content.data, content.len, string->text + 1, len)
+				    : NULL;
+
+	if (!found) {
+		json_add_value(writer, string);
+		return;
+	}
+	json_begin_object(writer);
+	json_key(writer, "in_content");
+	json_begin_array(writer);
+	json_add_uint(writer, (uint64_t)(found - content.data));
+	json_add_uint(writer, len);
+	json_end_array(writer);
+	json_end_object(writer);
+}
+
+void write_without_repeats(struct json_writer *writer, const struct json *value, struct slice content)
+{
+	struct json_iter iter;
+	struct json key, member;
+	bool object = value->type == JSON_OBJECT;
+
+	if (value->type == JSON_STRING) {
+		write_string_once(writer, value, content);
+		return;
+	}
+	/* Nesting is bounded by LIMIT_JSON_DEPTH; a value too small to hold a repeat goes out whole. */
+	if ((!object && value->type != JSON_ARRAY) || value->len < SRC_REPEAT_BYTES) {
+		json_add_value(writer, value);
+		return;
+	}
+	if (object)
+		json_begin_object(writer);
+	else
+		json_begin_array(writer);
+	json_iter_init(&iter, value);
+	while (json_iter_next(&iter, &key, &member)) {
+		if (object) {
+			if (writer->comma)
+				buffer_add_char(writer->out, ',');
+			buffer_add(writer->out, key.text, key.len);
+			buffer_add_char(writer->out, ':');
+			writer->comma = false;
+		}
+		write_without_repeats(writer, &member, content);
+	}
+	if (object)
+		json_end_object(writer);
+	else
+		json_end_array(writer);
+}

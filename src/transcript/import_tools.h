@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all readers need: warnings with their place, the values of a file of lines, a table of ids, and the
+ * writing of "src". Used only inside this room.
+ */
+#ifndef TRANSCRIPT_IMPORT_TOOLS_H
+#define TRANSCRIPT_IMPORT_TOOLS_H
+
+#include "base/json.h"
+#include "transcript/import.h"
+
+struct place {
+	uint64_t line, offset;
+};
+
+/* Adds a warning, or counts it when there are LIMIT_FAULTS_REPORTED already. 0 or BOBBIN_ENOMEM. */
+int import_warn(struct import *import, struct place place, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Adds an empty conversation; the pointer holds until the next one is added. NULL when memory is out. */
+struct import_conversation *import_conversation_add(struct import *import);
+
+/* The text in the import's arena; {NULL, 0} when memory is out. */
+struct slice import_keep(struct import *import, struct slice text);
+
+/*
+ * Walks the JSON values of a file of lines. A line may hold several values (records glued by a lost newline):
+ * each is given, with a warning. What cannot be read is a warning, and reading goes on with the next line;
+ * from a line whose first record is torn, a later whole record that reaches the end of the line is still
+ * given.
+ */
+struct import_lines {
+	struct import *import;
+	const char *data;
+	size_t len, at;		 /* `at`: the next unread byte */
+	size_t line_end;	 /* of the current line, without its newline */
+	uint64_t line;		 /* current, 1-based */
+	uint64_t in_line;	 /* values given of it */
+	uint64_t values, faults; /* over the file so far */
+	struct bobbin_error first_fault;
+};
+void import_lines_init(struct import_lines *lines, struct import *import, const char *data, size_t len);
+/* 1 with a value, 0 at the end, or BOBBIN_ENOMEM. */
+int import_lines_next(struct import_lines *lines, struct json *ret_value, struct place *ret_place);
+/* BOBBIN_EINPUT with the place of the first fault, for a file of which nothing was of use. */
+int import_lines_fail(const struct import_lines *lines, const char *format, struct bobbin_error *error);
+
+/* Text to number; putting a key again replaces its number. Keys must outlive the table. */
+struct id_slot {
+	struct slice key;
+	size_t value;
+};
+struct id_table {
+	struct id_slot *slots;
+	size_t cap, count;
+};
+int id_table_put(struct id_table *table, struct slice key, size_t value); /* 0 or BOBBIN_ENOMEM */
+bool id_table_get(const struct id_table *table, struct slice key, size_t *ret_value);
+void id_table_release(struct id_table *table);
+
+/* Writes the members of `object` whose keys are not in the NULL-terminated list, byte for byte. */
+void write_members_except(struct json_writer *writer, const struct json *object, const char *const *except);
+/* True if such a member exists. */
+bool has_members_except(const struct json *object, const char *const *except);
+
+/*
+ * Writes a value that repeats parts of the message's content without carrying them twice: a string of at
+ * least SRC_REPEAT_BYTES whose exact bytes stand inside `content` becomes {"in_content":[offset,length]},
+ * counted in bytes of the content's JSON text. So nothing is lost, and a picture or an output is stored once.
+ */
+#define SRC_REPEAT_BYTES 200
+void write_without_repeats(struct json_writer *writer, const struct json *value, struct slice content);
+
+/* White space between JSON values; NUL is none. */
+static inline bool import_is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* The 1-based line in which an offset lies. */
+uint64_t import_line_of(const char *data, uint64_t offset);
+
+/* A member that is a string, decoded in the arena; {NULL, 0} if it is not there, not a string, or memory is
+ * out. */
+struct slice import_string(struct import *import, const struct json *object, const char *key);
+
+#endif
