@@ -229,7 +229,8 @@ static bool add_refusal(struct plan *plan, const struct plan_input *input)
 	return true;
 }
 
-/* The text that is sent: shortened where the connection is cut, or to the output limit. */
+/* The text that is shown: shortened where the connection is cut (what came of a code point by then is never
+ * shown), or to the output limit. */
 static struct slice sent_text(const struct plan_input *input, bool scripted, bool *ret_over_limit)
 {
 	struct slice text = scripted ? input->step->text : buffer_slice(&input->answer->text);
@@ -238,7 +239,7 @@ static struct slice sent_text(const struct plan_input *input, bool scripted, boo
 	if (*ret_over_limit)
 		text.len = utf8_truncate(text.data, text.len, (size_t)limit * BYTES_PER_TOKEN);
 	if (input->step->cut_after >= 0 && (uint64_t)input->step->cut_after < text.len)
-		text.len = (size_t)input->step->cut_after;
+		text.len = utf8_truncate(text.data, text.len, (size_t)input->step->cut_after);
 	return text;
 }
 
