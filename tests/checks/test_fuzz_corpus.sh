@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every input that fuzzing has kept (fuzz/corpus/NAME) goes through its target again. TAP.
+set -u
+cd "${BOBBIN_SOURCE:-$(dirname "$0")/../..}" || exit 1
+build=${BOBBIN_BUILD:-build}
+count=0
+for target in fuzz/fuzz_*.c; do
+	name=$(basename "$target" .c)
+	name=${name#fuzz_}
+	count=$((count + 1))
+	log=$(mktemp)
+	if said=$("$build/fuzz/replay_$name" "fuzz/corpus/$name" 2>"$log") && [ "${said#ok }" != "$said" ]; then
+		echo "ok $count - $name: $(echo "$said" | sed -n 's/.*: \([0-9]* inputs\)$/\1/p')"
+	else
+		tail -n 20 "$log" | sed 's/^/# /'
+		echo "not ok $count - $name: the input named last, or the corpus is missing"
+	fi
+	rm -f "$log"
+done
+echo "1..$count"
