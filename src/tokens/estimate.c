@@ -1,71 +1,100 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The classifier looks at each byte and the one before it: both have a kind, and the pair says which class grows
- * by how much. All eight classes live as 8-bit lanes of one 64-bit sum, so a byte costs two look-ups and an
- * addition; the lanes are emptied before they can overflow.
+ * The classifier looks at each byte and the one before it: both have a kind, and the pair says which classes grow by
+ * how much. All eight classes are 8-bit lanes of one 64-bit sum, so a byte costs two look-ups and an addition; the
+ * lanes are emptied into wider ones before they can overflow.
+ *
+ * Amounts within a class are in proportion to the tokens they cost; what a class costs is its weight. Both are fitted
+ * to the exact encodings (README.md says on which texts, and how well).
  */
 #include "tokens/estimate.h"
 
 enum token_class {
-	CLASS_LETTER, /* ASCII letters that go on with a word */
-	CLASS_WORD,   /* word and number starts */
-	CLASS_SWITCH, /* changes of case or between letter and digit inside a run: identifiers, base64, hex */
-	CLASS_DIGIT,  /* ASCII digits */
-	CLASS_PUNCT,  /* ASCII punctuation and control characters */
-	CLASS_BLANK,  /* line starts and indentation */
-	CLASS_TWO,    /* characters of two UTF-8 bytes, Arabic and its neighbours doubled */
-	CLASS_WIDE,   /* characters of three and four bytes, in quarters of a token */
+	CLASS_LETTER,  /* ASCII letters that go on with a word, and blanks that go on with blanks */
+	CLASS_WORD,    /* beginnings: words, lines, indentation */
+	CLASS_SWITCH,  /* changes of case or to digits inside a word, numbers, letters rare in words: identifiers, base64 */
+	CLASS_MARK,    /* ASCII digits and punctuation */
+	CLASS_EUROPE,  /* accented Latin letters, Cyrillic */
+	CLASS_SOUTH,   /* Greek, Arabic, Hebrew, the scripts of India, South-East Asia, the Caucasus and Ethiopia */
+	CLASS_CJK,     /* Chinese, Japanese, Korean */
+	CLASS_SYMBOL,  /* typographic marks, arrows, boxes; emoji and all else of four bytes */
 };
 
 enum kind {
-	KIND_SPACE, KIND_NEWLINE, KIND_LOWER, KIND_UPPER, KIND_DIGIT, KIND_PUNCT, KIND_CONTINUATION, KIND_LATIN,
-	KIND_GREEK_CYRILLIC, KIND_ARABIC, KIND_SYMBOL, KIND_CJK, KIND_INDIC, KIND_FOUR, KINDS = 16,
+	SP, NL, /* blanks, line ends */
+	LO, RA, UP, DI, MA, /* ASCII: lower case; the letters j q x z; upper case; digits; everything else */
+	TA, /* the second and later bytes of a character */
+	LA, CY, NE, IN, SE, SY, CJ, FO, /* first bytes: Latin, Cyrillic, near east, E0, E1, symbols, CJK, four bytes */
+	KINDS,
+};
+
+static const uint8_t kind_of_byte[256] = {
+	/* clang-format off */
+	MA, MA, MA, MA, MA, MA, MA, MA, MA, SP, NL, MA, MA, NL, MA, MA, /* 00 */
+	MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, /* 10 */
+	SP, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, /* 20 */
+	DI, DI, DI, DI, DI, DI, DI, DI, DI, DI, MA, MA, MA, MA, MA, MA, /* 30 */
+	MA, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, /* 40 */
+	UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, MA, MA, MA, MA, MA, /* 50 */
+	MA, LO, LO, LO, LO, LO, LO, LO, LO, LO, RA, LO, LO, LO, LO, LO, /* 60 */
+	LO, RA, LO, LO, LO, LO, LO, LO, RA, LO, RA, MA, MA, MA, MA, MA, /* 70 */
+	TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, /* 80 */
+	TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, /* 90 */
+	TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, /* a0 */
+	TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, TA, /* b0 */
+	LA, LA, LA, LA, LA, LA, LA, LA, LA, LA, LA, LA, NE, NE, NE, NE, /* c0 */
+	CY, CY, CY, CY, NE, NE, NE, NE, NE, NE, NE, NE, NE, NE, NE, NE, /* d0 */
+	IN, SE, SY, CJ, CJ, CJ, CJ, CJ, CJ, CJ, CJ, CJ, CJ, CJ, SY, SY, /* e0 */
+	FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, FO, /* f0 */
+	/* clang-format on */
 };
 
 #define LANE(class, amount) ((uint64_t)(amount) << (8 * (class)))
-#define INCREMENT_MAX 10              /* the largest amount below */
-#define BLOCK_BYTES (255 / INCREMENT_MAX) /* so many bytes cannot overflow a lane */
+#define AMOUNT_MAX 9
+#define BLOCK_BYTES (255 / AMOUNT_MAX)               /* so many bytes cannot overflow a lane of 8 bits */
+#define BLOCKS_MAX (UINT16_MAX / (BLOCK_BYTES * AMOUNT_MAX)) /* … and so many blocks one of 16 */
 
-static const uint8_t kind_of_byte[256] = {
-	[0x00 ... 0x7f] = KIND_PUNCT,
-	[' '] = KIND_SPACE, ['\t'] = KIND_SPACE, ['\n'] = KIND_NEWLINE, ['\r'] = KIND_NEWLINE,
-	['a' ... 'z'] = KIND_LOWER, ['A' ... 'Z'] = KIND_UPPER, ['0' ... '9'] = KIND_DIGIT,
-	[0x80 ... 0xbf] = KIND_CONTINUATION, [0xc0 ... 0xcb] = KIND_LATIN, [0xcc ... 0xd3] = KIND_GREEK_CYRILLIC,
-	[0xd4 ... 0xdf] = KIND_ARABIC, [0xe0 ... 0xe1] = KIND_INDIC, [0xe2] = KIND_SYMBOL, [0xe3 ... 0xed] = KIND_CJK,
-	[0xee ... 0xef] = KIND_SYMBOL, [0xf0 ... 0xff] = KIND_FOUR,
-};
+/* What follows each kind of byte before, in the order of enum kind. */
+#define AFTER(sp, nl, lo, ra, up, di, ma, ta, first) \
+	{ sp, nl, lo, ra, up, di, ma, ta, first, first, first, first, first, first, first, first }
+#define ALWAYS(lanes) AFTER(lanes, lanes, lanes, lanes, lanes, lanes, lanes, lanes, lanes)
 
-#define AFTER_ANY(amount) { [0 ... KINDS - 1] = (amount) }
-#define AFTER_LETTERS(other, lower, upper, digit) \
-	{ [KIND_SPACE] = (other), [KIND_NEWLINE] = (other), [KIND_LOWER] = (lower), [KIND_UPPER] = (upper), \
-	  [KIND_DIGIT] = (digit), [KIND_PUNCT] = (other), [KIND_CONTINUATION] = LANE(CLASS_LETTER, 1) }
+#define LETTER LANE(CLASS_LETTER, 2)
+#define WORD LANE(CLASS_WORD, 3)
+#define SWITCH LANE(CLASS_SWITCH, 4)
+#define RARE LANE(CLASS_SWITCH, 9)
+#define DIGIT LANE(CLASS_MARK, 3)
+#define NUMBER (LANE(CLASS_SWITCH, 6) | DIGIT)
+#define LINE LANE(CLASS_WORD, 5)
+#define INDENTATION LANE(CLASS_WORD, 4)
+#define BLANK LANE(CLASS_LETTER, 1)
 
-/* lanes_of_pair[kind of this byte][kind of the byte before]; a text begins as if after a newline. */
+/* lanes_of_pair[this byte][the byte before]; a text begins as if behind a line end. */
 static const uint64_t lanes_of_pair[KINDS][KINDS] = {
-	[KIND_SPACE] = { [KIND_NEWLINE] = LANE(CLASS_BLANK, 1) },
-	[KIND_NEWLINE] = { [KIND_SPACE] = LANE(CLASS_BLANK, 1), [KIND_LOWER ... KINDS - 1] = LANE(CLASS_BLANK, 1) },
-	[KIND_LOWER] = AFTER_LETTERS(LANE(CLASS_WORD, 1), LANE(CLASS_LETTER, 1), LANE(CLASS_LETTER, 1),
-		LANE(CLASS_SWITCH, 1)),
-	[KIND_UPPER] = AFTER_LETTERS(LANE(CLASS_WORD, 1), LANE(CLASS_SWITCH, 1), LANE(CLASS_LETTER, 1),
-		LANE(CLASS_SWITCH, 1)),
-	[KIND_DIGIT] = AFTER_LETTERS(LANE(CLASS_WORD, 1) | LANE(CLASS_DIGIT, 1),
-		LANE(CLASS_SWITCH, 1) | LANE(CLASS_DIGIT, 1), LANE(CLASS_SWITCH, 1) | LANE(CLASS_DIGIT, 1),
-		LANE(CLASS_DIGIT, 1)),
-	[KIND_PUNCT] = AFTER_ANY(LANE(CLASS_PUNCT, 1)),
-	[KIND_LATIN] = AFTER_ANY(LANE(CLASS_TWO, 1)),
-	[KIND_GREEK_CYRILLIC] = AFTER_ANY(LANE(CLASS_TWO, 1)),
-	[KIND_ARABIC] = AFTER_ANY(LANE(CLASS_TWO, 2)),
-	[KIND_SYMBOL] = AFTER_ANY(LANE(CLASS_WIDE, 5)),
-	[KIND_CJK] = AFTER_ANY(LANE(CLASS_WIDE, 4)),
-	[KIND_INDIC] = AFTER_ANY(LANE(CLASS_WIDE, 4)),
-	[KIND_FOUR] = AFTER_ANY(LANE(CLASS_WIDE, 10)),
+	/* clang-format off */
+	[SP] = AFTER(BLANK, INDENTATION, 0, 0, 0, 0, 0, 0, 0),
+	[NL] = AFTER(LINE, BLANK, LINE, LINE, LINE, LINE, LINE, LINE, LINE),
+	[LO] = AFTER(WORD, WORD, LETTER, LETTER, LETTER, SWITCH, WORD, LETTER, WORD),
+	[RA] = AFTER(WORD | RARE, WORD | RARE, LETTER | RARE, LETTER | RARE, LETTER | RARE, RARE, WORD | RARE,
+		LETTER | RARE, WORD | RARE),
+	[UP] = AFTER(WORD, WORD, SWITCH, SWITCH, WORD, SWITCH, WORD, LETTER, WORD),
+	[DI] = AFTER(NUMBER, NUMBER, SWITCH | DIGIT, SWITCH | DIGIT, SWITCH | DIGIT, DIGIT, NUMBER, NUMBER, NUMBER),
+	[MA] = AFTER(LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6),
+		LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 1), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6)),
+	[LA] = ALWAYS(LANE(CLASS_EUROPE, 6)),
+	[CY] = ALWAYS(LANE(CLASS_EUROPE, 2)),
+	[NE] = ALWAYS(LANE(CLASS_SOUTH, 4)),
+	[IN] = ALWAYS(LANE(CLASS_SOUTH, 6)),
+	[SE] = ALWAYS(LANE(CLASS_SOUTH, 8)),
+	[CJ] = ALWAYS(LANE(CLASS_CJK, 1)),
+	[SY] = ALWAYS(LANE(CLASS_SYMBOL, 2)),
+	[FO] = ALWAYS(LANE(CLASS_SYMBOL, 4)),
+	/* clang-format on */
 };
 
-/* In 1/1024 of a token. */
-static const uint32_t weight_of_class[TOKEN_CLASSES] = {
-	[CLASS_LETTER] = 100, [CLASS_WORD] = 650, [CLASS_SWITCH] = 700, [CLASS_DIGIT] = 400, [CLASS_PUNCT] = 600,
-	[CLASS_BLANK] = 700, [CLASS_TWO] = 500, [CLASS_WIDE] = 300,
-};
+/* In 1/1024 of a token for one unit of a class. */
+static const uint32_t weights_common[TOKEN_CLASSES] = {74, 168, 238, 90, 300, 275, 1160, 740};
+static const uint32_t weights_large[TOKEN_CLASSES] = {74, 168, 238, 94, 190, 108, 790, 640};
 
 static uint32_t add_saturating(uint32_t value, uint64_t more)
 {
@@ -75,21 +104,26 @@ static uint32_t add_saturating(uint32_t value, uint64_t more)
 
 void token_classes_add(struct token_classes *classes, const char *text, size_t len)
 {
-	uint64_t totals[TOKEN_CLASSES] = {0};
-	unsigned before = KIND_NEWLINE;
+	const uint64_t even = 0x00ff00ff00ff00ffu;
+	unsigned before = NL;
 	for (size_t at = 0; at < len;) {
-		size_t end = len - at > BLOCK_BYTES ? at + BLOCK_BYTES : len;
-		uint64_t lanes = 0;
-		for (; at < end; at++) {
-			unsigned kind = kind_of_byte[(unsigned char)text[at]];
-			lanes += lanes_of_pair[kind][before];
-			before = kind;
+		uint64_t wide_even = 0, wide_odd = 0; /* classes 0 2 4 6 and 1 3 5 7 */
+		for (unsigned block = 0; block < BLOCKS_MAX && at < len; block++) {
+			size_t end = len - at > BLOCK_BYTES ? at + BLOCK_BYTES : len;
+			uint64_t lanes = 0;
+			for (; at < end; at++) {
+				unsigned kind = kind_of_byte[(unsigned char)text[at]];
+				lanes += lanes_of_pair[kind][before];
+				before = kind;
+			}
+			wide_even += lanes & even;
+			wide_odd += lanes >> 8 & even;
 		}
-		for (unsigned class = 0; class < TOKEN_CLASSES; class++)
-			totals[class] += (lanes >> (8 * class)) & 0xff;
+		for (unsigned class = 0; class < TOKEN_CLASSES; class++) {
+			uint64_t wide = class % 2 ? wide_odd : wide_even;
+			classes->count[class] = add_saturating(classes->count[class], wide >> (class / 2 * 16) & 0xffff);
+		}
 	}
-	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
-		classes->count[class] = add_saturating(classes->count[class], totals[class]);
 }
 
 void token_classes_sum(struct token_classes *into, const struct token_classes *from)
@@ -98,12 +132,22 @@ void token_classes_sum(struct token_classes *into, const struct token_classes *f
 		into->count[class] = add_saturating(into->count[class], from->count[class]);
 }
 
-uint64_t token_classes_estimate(const struct token_classes *classes)
+static uint64_t weigh(const struct token_classes *classes, const uint32_t weights[TOKEN_CLASSES])
 {
 	uint64_t sum = 0;
 	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
-		sum += (uint64_t)classes->count[class] * weight_of_class[class];
+		sum += (uint64_t)classes->count[class] * weights[class];
 	return (sum + 1023) / 1024;
+}
+
+uint64_t token_classes_estimate(const struct token_classes *classes)
+{
+	return weigh(classes, weights_common);
+}
+
+uint64_t token_classes_estimate_large(const struct token_classes *classes)
+{
+	return weigh(classes, weights_large);
 }
 
 uint64_t tokens_estimate(const char *text, size_t len)

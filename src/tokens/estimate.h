@@ -17,6 +17,9 @@
 
 #define TOKEN_CLASSES 8
 
+/* Changes whenever the classes do: sums that were stored under another number are made anew. */
+#define TOKEN_CLASSES_VERSION 1
+
 /* What was counted, by enum token_class in estimate.c. A sum that would not fit stays at UINT32_MAX. */
 struct token_classes {
 	uint32_t count[TOKEN_CLASSES];
@@ -28,8 +31,12 @@ void token_classes_add(struct token_classes *classes, const char *text, size_t l
 /* into += from, saturating. */
 void token_classes_sum(struct token_classes *into, const struct token_classes *from);
 
-/* The estimated tokens of what was counted. */
+/* The estimated tokens of what was counted, for a tokenizer that is not known: about those of a vocabulary of 100,000
+ * tokens, which needs more than larger ones do for anything but Latin script and code. */
 uint64_t token_classes_estimate(const struct token_classes *classes);
+
+/* The same for a vocabulary of 200,000 tokens (o200k_base, when its rank file is not built in). */
+uint64_t token_classes_estimate_large(const struct token_classes *classes);
 
 /* Both steps for one text. */
 uint64_t tokens_estimate(const char *text, size_t len);
