@@ -112,6 +112,8 @@ bool view_image_read(struct view *view, const struct block *block, struct view_i
 
 /* view_id.c: the id as it is sent: allowed in the dialect, not used before. Empty when memory is out. */
 struct slice view_id(struct view *view, struct slice id);
+/* True if this id was not used before; it is from now on. */
+bool view_claim(struct view *view, struct slice id);
 struct slice view_name(struct view *view, struct slice name);
 void view_ids_release(struct view_ids *ids);
 

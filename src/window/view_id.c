@@ -121,6 +121,14 @@ struct slice view_id(struct view *view, struct slice id)
 	return insert(view, (struct slice){name, len});
 }
 
+bool view_claim(struct view *view, struct slice id)
+{
+	if (view->ids.cap && find(&view->ids, id)->id.data)
+		return false;
+	insert(view, id);
+	return true;
+}
+
 struct slice view_name(struct view *view, struct slice name)
 {
 	char text[NAME_BYTES_MAX];

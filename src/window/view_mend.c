@@ -132,10 +132,23 @@ static void add_unknown(
 
 	if (view->options->dialect == DIALECT_OPENAI_RESPONSES && is_hosted_item(block->kind) &&
 		json_get(&block->value, "status", &status) && json_string_is(&status, "completed") &&
-		text_is_strict(block->value.text, block->value.len))
+		text_is_strict(block->value.text, block->value.len) && claim_item(view, block))
 		add_raw(view, block, joined, list);
 	else
 		view_lose(view, position, "a block of a kind the dialect does not have");
+}
+
+/* Sealed items of the Responses API have ids, and none may be sent twice. */
+static bool claim_item(struct view *view, const struct block *block)
+{
+	struct json id;
+
+	if (view->options->dialect != DIALECT_OPENAI_RESPONSES || !get_plain(&block->value, "id", &id))
+		return true;
+	struct slice text = json_string_content(&id, &view->arena);
+	if (!text.data)
+		view_fail(view, BOBBIN_ENOMEM);
+	return text.data && view_claim(view, text);
 }
 
 static void add_assistant_block(struct view *view, const struct view_message *message, const struct block *block,
@@ -149,10 +162,10 @@ static void add_assistant_block(struct view *view, const struct view_message *me
 		add_call(view, block, joined, list);
 		break;
 	case BLOCK_SEALED:
-		if (sealed_is_sendable(view->options->dialect, &block->value))
+		if (sealed_is_sendable(view->options->dialect, &block->value) && claim_item(view, block))
 			add_raw(view, block, joined, list);
 		else
-			view_lose(view, message->position, "a sealed block of another provider, or an unfinished one");
+			view_lose(view, message->position, "a sealed block of another provider, an unfinished or a repeated one");
 		break;
 	case BLOCK_SERVER_CALL:
 	case BLOCK_SERVER_RESULT:
