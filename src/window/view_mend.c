@@ -118,6 +118,19 @@ static void add_server(struct view *view, const struct view_message *message, co
 	add_raw(view, block, joined, list);
 }
 
+/* Sealed items of the Responses API have ids, and none may be sent twice. */
+static bool claim_item(struct view *view, const struct block *block)
+{
+	struct json id;
+
+	if (view->options->dialect != DIALECT_OPENAI_RESPONSES || !get_plain(&block->value, "id", &id))
+		return true;
+	struct slice text = json_string_content(&id, &view->arena);
+	if (!text.data)
+		view_fail(view, BOBBIN_ENOMEM);
+	return text.data && view_claim(view, text);
+}
+
 /* Output items of the Responses API that are sent back as they came. */
 static bool is_hosted_item(struct slice kind)
 {
@@ -136,19 +149,6 @@ static void add_unknown(
 		add_raw(view, block, joined, list);
 	else
 		view_lose(view, position, "a block of a kind the dialect does not have");
-}
-
-/* Sealed items of the Responses API have ids, and none may be sent twice. */
-static bool claim_item(struct view *view, const struct block *block)
-{
-	struct json id;
-
-	if (view->options->dialect != DIALECT_OPENAI_RESPONSES || !get_plain(&block->value, "id", &id))
-		return true;
-	struct slice text = json_string_content(&id, &view->arena);
-	if (!text.data)
-		view_fail(view, BOBBIN_ENOMEM);
-	return text.data && view_claim(view, text);
 }
 
 static void add_assistant_block(struct view *view, const struct view_message *message, const struct block *block,
