@@ -166,10 +166,12 @@ static void answer_count(const struct seen *seen, bool chinese, struct buffer *o
 	buffer_add_u64(out, seen->message_count);
 	buffer_add_text(out, chinese ? "条消息" : seen->message_count == 1 ? " message" : " messages");
 	for (size_t i = 0; i < seen->count; i++) {
-		if (seen->items[i].kind != SEEN_LABELLED)
+		const struct seen_item *item = &seen->items[i];
+		if (item->kind != SEEN_LABELLED ||
+			item->text.len <= item->label.len + 2) /* nothing under it */
 			continue;
 		buffer_add_text(out, chinese ? "，还有“" : " and a part labelled \"");
-		buffer_add_slice(out, seen->items[i].label);
+		buffer_add_slice(out, item->label);
 		buffer_add_text(out, chinese ? "”" : "\"");
 	}
 	buffer_add_text(out, chinese ? "。" : ".");
@@ -420,9 +422,11 @@ static bool answer_from_results(const struct seen *seen, size_t user, struct buf
 		const struct seen_item *item = &seen->items[i];
 		if (item->kind != SEEN_RESULT)
 			continue;
+		bool failed = item->is_error ||
+			      slice_starts_with(item->text, "[error]"); /* not every dialect has a flag */
 		begin_sentence(out);
 		buffer_add_slice(out, item->name);
-		buffer_add_text(out, item->is_error ? " failed: " : " returned: ");
+		buffer_add_text(out, failed ? " failed: " : " returned: ");
 		add_quote(out, sentence_without_end(text_trim(item->text)));
 		buffer_add_char(out, '.');
 		any = true;

@@ -3,9 +3,9 @@
  * A little reading of plain sentences, English and Chinese: enough for a model without a model to be
  * checked against what it was told. Pure functions over slices; nothing is allocated.
  *
- *	"I live in Shanghai, please note that."  → FACT_RESIDENCE "Shanghai"
- *	"My order number is A-17 and my budget is 12.50 euros." → FACT_ATTRIBUTE "order number" = "A-17",
- *"budget" = … "我住在上海。" → FACT_RESIDENCE "上海"
+ *	"I live in Shanghai, please note that."     FACT_RESIDENCE "Shanghai"
+ *	"My order is A-17 and my budget is 12.50."  FACT_ATTRIBUTE "order" = "A-17", "budget" = "12.50"
+ *	"我住在上海。"                                FACT_RESIDENCE "上海"
  *
  * Invariants: (1) every slice given out lies in the text given in; (2) questions state no facts.
  */

@@ -229,8 +229,8 @@ static bool add_refusal(struct plan *plan, const struct plan_input *input)
 	return true;
 }
 
-/* The text that is shown: shortened where the connection is cut (what came of a code point by then is never
- * shown), or to the output limit. */
+/* The text that is shown: shortened where the connection is cut (what came of a code point by then is
+ * never shown), or to the output limit. */
 static struct slice sent_text(const struct plan_input *input, bool scripted, bool *ret_over_limit)
 {
 	struct slice text = scripted ? input->step->text : buffer_slice(&input->answer->text);

@@ -59,27 +59,79 @@ static bool type_is(const struct json *block, const char *type)
 	return json_get(block, "type", &value) && json_string_is(&value, type);
 }
 
-/* "[Label]\n" at the start of a part. */
+static struct slice from(struct slice text, size_t at)
+{
+	return (struct slice){text.data + at, text.len - at};
+}
+
+/* "[Label]" on a line of its own, with more after it. */
 static bool label_of(struct slice text, struct slice *ret_label)
 {
-	if (text.len < 3 || text.data[0] != '[')
+	const char *end_of_line =
+		text.len > 0 && text.data[0] == '[' ? memchr(text.data, '\n', text.len) : NULL;
+	if (!end_of_line || end_of_line - text.data < 3 || end_of_line[-1] != ']')
 		return false;
-	const char *end_of_line = memchr(text.data, '\n', text.len);
-	size_t len = end_of_line ? (size_t)(end_of_line - text.data) : text.len;
-	if (text.data[len - 1] != ']')
-		return false;
-	*ret_label = (struct slice){text.data + 1, len - 2};
+	*ret_label = (struct slice){text.data + 1, (size_t)(end_of_line - text.data) - 2};
 	return true;
 }
 
+static bool has_letters_in_capitals_only(struct slice line)
+{
+	bool any = false;
+	for (size_t i = 0; i < line.len; i++) {
+		if ((line.data[i] >= 'a' && line.data[i] <= 'z') || (line.data[i] & 0x80))
+			return false;
+		any |= line.data[i] >= 'A' && line.data[i] <= 'Z';
+	}
+	return any;
+}
+
+/* True if this paragraph looks like more of a list under headings: an entry, or a heading with a line
+ * below it. */
+static bool continues_part(struct slice text)
+{
+	if (text.len > 0 && memchr("-*#(", text.data[0], 4))
+		return true;
+	const char *end_of_line = memchr(text.data, '\n', text.len);
+	return end_of_line && end_of_line + 1 < text.data + text.len && end_of_line[1] != '\n' &&
+	       has_letters_in_capitals_only((struct slice){text.data, (size_t)(end_of_line - text.data)});
+}
+
+/* Where the paragraph that begins at `at` ends: before an empty line, or with the text. */
+static size_t paragraph_end(struct slice text, size_t at)
+{
+	const char *end = memmem(text.data + at, text.len - at, "\n\n", 2);
+	return end ? (size_t)(end - text.data) : text.len;
+}
+
+static size_t skip_newlines(struct slice text, size_t at)
+{
+	while (at < text.len && text.data[at] == '\n')
+		at++;
+	return at;
+}
+
+/* Servers that want a string get all parts of a user message in one, with empty lines between them. So a
+ * labelled part ends where the paragraphs no longer look like a list under headings. */
 static int add_user_text(struct reader *reader, struct slice text)
 {
-	struct seen_item item = {.kind = SEEN_USER, .text = text};
-	if (text.len == 0)
-		return 0;
-	if (label_of(text, &item.label))
-		item.kind = SEEN_LABELLED;
-	return add_item(reader, item);
+	int rc = 0;
+	for (size_t at = skip_newlines(text, 0); at < text.len && rc == 0;) {
+		struct seen_item item = {.kind = SEEN_USER};
+		struct slice next_label;
+		if (label_of(from(text, at), &item.label))
+			item.kind = SEEN_LABELLED;
+		size_t end = paragraph_end(text, at), next = skip_newlines(text, end);
+		while (next < text.len && !label_of(from(text, next), &next_label) &&
+			(item.kind == SEEN_USER || continues_part(from(text, next)))) {
+			end = paragraph_end(text, next);
+			next = skip_newlines(text, end);
+		}
+		item.text = (struct slice){text.data + at, end - at};
+		rc = add_item(reader, item);
+		at = next;
+	}
+	return rc;
 }
 
 static int add_call(struct reader *reader, struct slice id, struct slice name, const struct json *arguments)
@@ -206,7 +258,7 @@ static int add_user(struct reader *reader, const struct json *content)
 	struct json_iter iter;
 	struct json block;
 	struct slice text;
-	bool counted = false;
+	bool counted = false, results = false;
 	int rc = 0;
 	if (content->type != JSON_ARRAY) {
 		begin_other(reader);
@@ -217,6 +269,7 @@ static int add_user(struct reader *reader, const struct json *content)
 	while (rc == 0 && json_iter_next(&iter, NULL, &block)) {
 		if (type_is(&block, "tool_result")) {
 			rc = add_result(reader, &block, "tool_use_id", "content");
+			results = true;
 			continue;
 		}
 		if (!counted)
@@ -226,6 +279,8 @@ static int add_user(struct reader *reader, const struct json *content)
 		if (rc == 0)
 			rc = add_user_text(reader, text);
 	}
+	if (!counted && !results)
+		begin_other(reader);
 	return rc;
 }
 

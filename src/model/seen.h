@@ -3,9 +3,8 @@
  * What a request shows its reader, whatever dialect its body is in: one flat list of who said what, in
  * order. The mock knows nothing else.
  *
- *	{"role":"user","content":[{"type":"text","text":"[Summary of earlier
- *conversation]\n…"},{"type":"text","text":"Hi"}]} → SEEN_LABELLED (label "Summary of earlier conversation"),
- *SEEN_USER "Hi", both of message 0
+ *	{"role":"user","content":[{"type":"text","text":"[Summary]\n- a"},{"type":"text","text":"Hi"}]}
+ *	gives SEEN_LABELLED (label "Summary") and SEEN_USER "Hi", both of message 0
  *
  * Invariants: (1) a text has exactly one kind: what stands in a result, a system prompt or a labelled
  * part is never SEEN_USER; (2) messages are counted alike in all dialects: a user message with words, a
@@ -20,8 +19,7 @@
 enum seen_kind {
 	SEEN_SYSTEM,
 	SEEN_USER,     /* words of a user message */
-	SEEN_LABELLED, /* a part of a user message that begins with "[Label]" on a line of its own: not the
-			  user's words */
+	SEEN_LABELLED, /* under "[Label]" on a line of its own in a user message: not the user's words */
 	SEEN_ASSISTANT,
 	SEEN_CALL, /* text: the arguments */
 	SEEN_RESULT,

@@ -242,7 +242,7 @@ static void tool__called_with_the_arguments_given(void **state)
 	struct asked asked;
 	ask(*state, MODEL_OPENAI_CHAT,
 		"{" TOOLS "\"messages\":[{\"role\":\"user\",\"content\":\"Please call weather with "
-			  "{\\\"city\\\":\\\"Lima\\\"}.\"}]}",
+		"{\\\"city\\\":\\\"Lima\\\"}.\"}]}",
 		&asked);
 	struct buffer record = BUFFER_INIT(1u << 20), expected = BUFFER_INIT(1u << 20);
 	assert_int_equal(reply_add_record(&asked.reply, &record), 0);
@@ -289,7 +289,7 @@ static void tool__not_called_unless_offered(void **state)
 
 #define THEN                                                                                                 \
 	"{" TOOLS "\"messages\":[{\"role\":\"user\",\"content\":\"call weather, then "                       \
-		  "clock\"},{\"role\":\"assistant\","                                                        \
+	"clock\"},{\"role\":\"assistant\","                                                                  \
 	"\"tool_calls\":[{\"id\":\"c1\",\"function\":{\"name\":\"weather\",\"arguments\":\"{}\"}}]},{"       \
 	"\"role\":\"tool\","                                                                                 \
 	"\"tool_call_id\":\"c1\",\"content\":\"sunny\"}"
