@@ -178,7 +178,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 #endif
 	check_variant(json_scan_best(), text, len);
 #ifdef FUZZ_WITH_JANSSON
-	if (!reference_check(text, len).valid && !reference_check(text, len).too_deep)
+	/* A NUL byte after a number is lost to jansson: it marks the end of its look-ahead. */
+	struct reference reference = reference_check(text, len);
+	if (!reference.valid && !reference.too_deep && memchr(text, 0, len) == NULL)
 		CHECK(peer_jansson(text, len, false) == 0);
 #endif
 	free(text);

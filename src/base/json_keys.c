@@ -25,9 +25,13 @@ static uint64_t key_head(const struct json *string)
 {
 	struct json_cursor cursor = json_cursor_of(string);
 	char bytes[12] = {0};
-	unsigned len = 0, more;
-	while (len < 8 && (more = json_cursor_next(&cursor, bytes + len)) > 0)
-		len += more;
+	unsigned len = 0;
+	while (len < 8 && cursor.at < cursor.end) {
+		if (*cursor.at == '\\')
+			len += json_cursor_next(&cursor, bytes + len);
+		else
+			bytes[len++] = *cursor.at++;
+	}
 	uint64_t head = 0;
 	for (unsigned i = 0; i < 8; i++)
 		head = head << 8 | (unsigned char)bytes[i];
@@ -134,23 +138,29 @@ static bool key_repeats(struct key *keys, size_t count, struct json_iter rest, s
 
 bool json_has_duplicate_key(const struct json *object, struct json *ret_key)
 {
-	struct key few[KEYS_ON_STACK], *keys = few;
-	size_t room = KEYS_ON_STACK, count;
+	struct key few[KEYS_ON_STACK], *keys = few, *many = NULL;
 	struct json_iter iter;
 	struct json found;
 	bool repeats = false;
 
 	if (object->type != JSON_OBJECT)
 		return false;
-	size_t members = json_count(object);
-	struct key *many = members > room ? mem_realloc_array(NULL, members, sizeof *many) : NULL;
-	if (many) {
-		keys = many;
-		room = members;
-	}
 	json_iter_init(&iter, object);
-	while (!repeats && (count = key_collect(&iter, keys, room)) > 0)
+	size_t room = KEYS_ON_STACK, count = key_collect(&iter, few, room);
+	if (count == room) {
+		size_t members = json_count(object);
+		many = mem_realloc_array(NULL, members, sizeof *many);
+		if (many) {
+			keys = many;
+			room = members;
+			json_iter_init(&iter, object);
+			count = key_collect(&iter, keys, room);
+		}
+	}
+	while (!repeats && count > 0) {
 		repeats = key_repeats(keys, count, iter, &found);
+		count = key_collect(&iter, keys, room);
+	}
 	mem_free(many);
 	if (repeats && ret_key)
 		*ret_key = found;
