@@ -38,8 +38,9 @@ struct derive_message {
 	enum message_origin origin;
 	bool is_error;               /* of a result */
 	bool marker;                 /* a result bobbin wrote because the real one never came: no evidence of anything */
-	struct slice text;           /* text blocks joined by newlines; thinking, images and sealed blocks are not in it */
-	struct slice thinking;       /* readable thinking; not a statement of anybody */
+	struct slice text;           /* text blocks joined by newlines; thinking and images are nowhere */
+	struct slice other;          /* blocks that are nobody's words, as JSON by lines: results of tools the provider
+					runs itself, blocks this version does not know */
 	const struct derive_call *calls; /* of an assistant message, the provider's own (server) calls included */
 	uint32_t call_count;
 	const struct derive_call *answers; /* of a result: its call, NULL if that is not in this input */

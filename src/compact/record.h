@@ -10,12 +10,12 @@
  *	- Do NOT push to main. [user m1]
  *	- lifted (m30): Ask before each deploy. [user m1]
  *	DECISIONS
- *	- rejected: MongoDB, because we need joins [user m4]
+ *	- rejected: MongoDB — because we need joins [user m4]
  *	- chosen: PostgreSQL 15 [m5]
  *	FACTS
  *	- The database listens on 10.2.3.4:5051 [tool m7, m9]
  *	TRIED
- *	- failed: make deploy, because exit code 2: no space left [tool m9]
+ *	- failed: make deploy — because exit code 2: no space left [tool m9]
  *	OPEN
  *	- Which region shall the replica run in? [m10]
  *	FILES
@@ -29,7 +29,9 @@
  * (2) An item's sources are distinct and ascending by place. A segment record's places are ordinals inside the segment
  *     and its ids are empty; a merged record has both places (positions on the path) and ids.
  * (3) Items keep the order in which they were added; writers group them by kind and keep that order.
- * (4) Reading back what a writer wrote gives equal items; unknown members and lines are ignored, never an error.
+ * (4) Reading back the JSON that was written gives equal items; the text form gives kind, state, speaker, text, reason,
+ *     sources and proof (where text itself has " — because ", reason begins at the last one). Unknown members and odd
+ *     lines are never an error.
  */
 #ifndef COMPACT_RECORD_H
 #define COMPACT_RECORD_H
@@ -196,8 +198,14 @@ int compact_record_read_json(struct compact_record *record, const struct json *v
 
 /* ---- The text form (compact/record_text.c) */
 
-/* One item as its line, without "- " and line break. */
-void compact_item_write_text(const struct compact_item *item, struct buffer *out);
+/*
+ * One item as its line, without "- " and line break; of more than `sources_max` sources (0: all are shown) the first
+ * ones, "…" and the last. Not in it: tag, key, language, exact, and whether nobody or the assistant said it.
+ */
+void compact_item_write_text(const struct compact_item *item, unsigned sources_max, struct buffer *out);
+/* "14 more facts: recall m12–m40", likewise. */
+void compact_pointer_write_text(const struct compact_pointer *pointer, struct buffer *out);
+#define POINTERS_HEADING "NOT HERE"
 /* All of it, in order, without regard to a budget (compact/render.h does that); "" for a record without items. */
 void compact_record_write_text(const struct compact_record *record, struct buffer *out);
 /*
