@@ -83,7 +83,8 @@ static size_t surrogate_bytes(const char *at, const char *end, unsigned *ret_uni
 	return 3;
 }
 
-/* The longest beginning of a character at `at`, at least 1: it becomes one U+FFFD (Unicode 3.9, table 3-8). */
+/* The longest beginning of a character at `at`, at least 1: it becomes one U+FFFD (Unicode 3.9, table 3-8).
+ */
 static size_t broken_bytes(const char *at, const char *end)
 {
 	const unsigned char *p = (const unsigned char *)at;
@@ -181,13 +182,13 @@ void json_add_uint(struct json_writer *writer, uint64_t value)
 }
 
 struct digits {
-	char text[24]; /* without zeros at the end */
+	char text[24];
 	int count;
 	int exponent; /* of ten, of the first digit */
 };
 
-/* Takes `value` > 0 apart with `count` digits, rounded right. What is between the digits is skipped, because the
- * locale says what a decimal point looks like. */
+/* Takes `value` > 0 apart with `count` digits, rounded right. What is between the digits is skipped, because
+ * the locale says what a decimal point looks like. */
 static void digits_of(double value, int count, struct digits *ret_digits)
 {
 	char text[48];
@@ -199,8 +200,20 @@ static void digits_of(double value, int count, struct digits *ret_digits)
 			ret_digits->text[ret_digits->count++] = *at;
 	}
 	ret_digits->exponent = (int)strtol(at + 1, NULL, 10);
-	while (ret_digits->count > 1 && ret_digits->text[ret_digits->count - 1] == '0')
-		ret_digits->count--;
+}
+
+/* The next larger number of as many digits. */
+static void digits_increment(struct digits *digits)
+{
+	int at = digits->count;
+	while (at > 0 && digits->text[at - 1] == '9')
+		digits->text[--at] = '0';
+	if (at > 0) {
+		digits->text[at - 1]++;
+		return;
+	}
+	digits->text[0] = '1';
+	digits->exponent++;
 }
 
 static bool digits_read_back(const struct digits *digits, double value)
@@ -213,14 +226,21 @@ static bool digits_read_back(const struct digits *digits, double value)
 	return strtod(text, NULL) == value;
 }
 
-/* Any 15 digits survive a double and back, so fewer need no try, but for the sparse doubles near zero. */
+/* Any 15 digits survive a double and back, so fewer need no try, but for the sparse doubles near zero. Above
+ * a power of two doubles are twice as far apart as below: there the second nearest may read back where the
+ * nearest does not. */
 static void digits_shortest(double value, struct digits *ret_digits)
 {
 	for (int count = value < DBL_MIN ? 1 : DBL_DIG; count <= DBL_DECIMAL_DIG; count++) {
 		digits_of(value, count, ret_digits);
 		if (digits_read_back(ret_digits, value))
-			return;
+			break;
+		digits_increment(ret_digits);
+		if (digits_read_back(ret_digits, value))
+			break;
 	}
+	while (ret_digits->count > 1 && ret_digits->text[ret_digits->count - 1] == '0')
+		ret_digits->count--;
 }
 
 static void add_zeros(struct buffer *out, int count)

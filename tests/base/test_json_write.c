@@ -169,7 +169,7 @@ static void doubles__shortest_that_reads_back(void **state)
 		{DBL_MAX, "1.7976931348623157e308"}, {DBL_MIN, "2.2250738585072014e-308"},
 		{9007199254740993.0, "9007199254740992"}, {(double)INFINITY, "null"},
 		{-(double)INFINITY, "null"}, {(double)NAN, "null"}, {1e22, "1e22"}, {4.35, "4.35"},
-		{-2.5e-10, "-2.5e-10"}, {0.4, "0.4"}};
+		{-2.5e-10, "-2.5e-10"}, {0.4, "0.4"}, {0x1p-1017, "7.120236347223045e-307"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		check_double(cases[i].value, cases[i].expected);
 	for (int round = 0; round < 20000; round++) {
