@@ -165,6 +165,36 @@ static void summary__counted_apart_and_weaker_than_words(void **state)
 	asked_release(&asked);
 }
 
+static void summary_and_words_in_one_string__told_apart(void **state)
+{
+	const char *summary = "[Summary of earlier conversation]\nFACTS\n- The user lives in Kyoto "
+			      "(m1)\n\nNOT HERE\n- 4 more\n\n";
+	struct buffer words = BUFFER_INIT(1000);
+	buffer_addf(&words, "%sWhere do I live?", summary);
+	assert_string_equal(
+		say(*state, words.data, NULL), "The part labelled \"Summary of earlier conversation\" says: "
+					       "\"- The user lives in Kyoto (m1)\".");
+	buffer_clear(&words);
+	buffer_addf(&words, "%sI live in Nara.", summary);
+	assert_string_equal(
+		say(*state, words.data, "Noted.", "Where do I live?", NULL), "You said you live in Nara.");
+	buffer_release(&words);
+}
+
+static void error_result__said_to_have_failed(void **state)
+{
+	struct asked asked;
+	ask(*state, MODEL_OPENAI_CHAT,
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"look\"},{\"role\":\"assistant\",\"tool_"
+		"calls\":[{\"id\":\"1\","
+		"\"function\":{\"name\":\"ls\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":"
+		"\"1\",\"content\":"
+		"\"[error] no such folder\"}]}",
+		&asked);
+	assert_string_equal(asked_text(&asked), "ls failed: [error] no such folder.");
+	asked_release(&asked);
+}
+
 static void system_and_results__are_not_the_users_word(void **state)
 {
 	struct asked asked;
@@ -415,6 +445,8 @@ int main(void)
 		cmocka_unit_test(chinese__residence_and_attribute),
 		cmocka_unit_test(summary__answers_and_says_so),
 		cmocka_unit_test(summary__counted_apart_and_weaker_than_words),
+		cmocka_unit_test(summary_and_words_in_one_string__told_apart),
+		cmocka_unit_test(error_result__said_to_have_failed),
 		cmocka_unit_test(system_and_results__are_not_the_users_word),
 		cmocka_unit_test(dialects__give_the_same_answer),
 		cmocka_unit_test(tool__called_with_the_arguments_given),
