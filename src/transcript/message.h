@@ -123,6 +123,8 @@ struct message_size {
 	uint64_t visible_bytes; /* decoded text, names, arguments, results */
 	uint32_t calls;
 };
+/* What providers add around each message: its role and separators, in tokens. */
+#define MESSAGE_OVERHEAD_TOKENS 4
 int message_measure(const struct message *message, struct arena *arena, struct message_size *ret_size);
 
 #endif

@@ -11,9 +11,6 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-/* What providers add around each message, in tokens: role and separators. */
-#define MESSAGE_OVERHEAD_TOKENS 4
-
 void path_item_place(struct path_item *ret_item, size_t position, const struct path_item *previous)
 {
 	bool turn_starts = ret_item->role == ROLE_USER && ret_item->origin == ORIGIN_PERSON;

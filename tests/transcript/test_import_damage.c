@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/* Damaged, foreign and huge input, memory running out, and which reader a file gets. */
+#include "transcript/imported.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "support/fail.h"
+
+static const char CLAUDE[] =
+	"{\"type\":\"summary\",\"summary\":\"T\",\"leafUuid\":\"u\"}\n"
+	"{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+	"\"<system-reminder>x</system-reminder>\"},{\"type\":\"text\",\"text\":\"\\u00e9\xc3\xa9\"}]},\"uuid\":\"u\"}\n"
+	"{\"parentUuid\":\"u\",\"type\":\"progress\",\"uuid\":\"p\"}\n"
+	"{\"parentUuid\":\"p\",\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":"
+	"\"tool_use\",\"id\":\"c1\",\"name\":\"ls\",\"input\":{\"a\":[1]}}]},\"uuid\":\"a\"}\n"
+	"{\"parentUuid\":\"a\",\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":"
+	"\"tool_use\",\"id\":\"c2\",\"name\":\"ls\",\"input\":{}}]},\"uuid\":\"b\"}\n"
+	"{\"parentUuid\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+	"\"tool_use_id\":\"c1\",\"content\":\"one\"}]},\"uuid\":\"r\",\"toolUseResult\":{\"o\":\"one\"}}\n"
+	"{\"parentUuid\":null,\"isSidechain\":true,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"s\"},\"uuid\":\"s\"}"
+	"{\"parentUuid\":\"u\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"edit\"},\"uuid\":\"e\"}\n";
+
+static const char PI[] =
+	"{\"type\":\"session\",\"id\":\"s1\",\"cwd\":\"/x\"}\n"
+	"{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n"
+	"{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c1\","
+	"\"name\":\"ls\",\"arguments\":{}}]}}{\"type\":\"thinking_level_change\"}\n"
+	"{\"type\":\"message\",\"message\":{\"role\":\"bashExecution\",\"command\":\"ls\",\"output\":\"x\"}}\n"
+	"{\"type\":\"message\",\"message\":{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\"content\":[{\"type\":\"image\","
+	"\"data\":\"AA\",\"mimeType\":\"image/png\"}]}}\n"
+	"{\"type\":\"compaction\",\"summary\":\"so far\"}\n";
+
+static const char CHAT[] =
+	"[{\"task_id\":1,\"traj\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":\"hi\"},\n"
+	"{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":"
+	"{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x\"}]},\n"
+	"{\"task_id\":2,\"traj\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"ho\"}],\"name\":\"ana\"}]}]";
+
+static const char LOG[] =
+	"{\"type\":\"session\",\"id\":\"s\",\"v\":1}\n"
+	"{\"seq\":1,\"role\":\"user\",\"content\":\"hi\"}\n"
+	"{\"seq\":2,\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{}}]}\n"
+	"{\"seq\":3,\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x\"}\n"
+	"{\"seq\":4,\"type\":\"rewind\",\"to\":\"m1\"}\n"
+	"{\"seq\":5,\"role\":\"assistant\",\"content\":\"other\"}\n";
+
+static const struct {
+	const char *format, *text;
+	uint64_t messages, calls, results;
+} SAMPLES[] = {
+	{"claude-code", CLAUDE, 6, 2, 1},
+	{"pi", PI, 5, 1, 1},
+	{"openai-chat", CHAT, 4, 1, 1},
+	{"bobbin", LOG, 4, 1, 1},
+};
+
+#define SAMPLE_COUNT (sizeof(SAMPLES) / sizeof(SAMPLES[0]))
+
+static uint64_t total(const struct import *import)
+{
+	uint64_t messages = 0;
+	for (size_t i = 0; i < import->conversation_count; i++)
+		messages += import->conversations[i].messages;
+	return messages;
+}
+
+static void whole_samples__are_recognised_and_counted(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+		struct import import;
+		import_text(&import, NULL, SAMPLES[i].text);
+		assert_string_equal(import.format, SAMPLES[i].format);
+		assert_int_equal(total(&import), SAMPLES[i].messages);
+		assert_int_equal(import.conversations[0].calls, SAMPLES[i].calls);
+		assert_int_equal(import.conversations[0].results, SAMPLES[i].results);
+		import_release(&import);
+	}
+}
+
+/* Reads a copy that ends where it ends, so that a sanitizer sees every byte too many. */
+static int read_exactly(const char *format, const char *text, size_t len, uint64_t *ret_messages)
+{
+	struct bobbin_error error = {0};
+	struct import import;
+	char *copy = malloc(len ? len : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, text, len);
+	int rc = import_read(format, copy, len, &import, &error);
+	assert_true(rc == 0 || rc == BOBBIN_EINPUT || rc == BOBBIN_EUNSUPPORTED);
+	if (rc)
+		assert_true(error.code == rc && error.message[0] != '\0' && error.line >= 1 && error.offset <= len);
+	*ret_messages = rc ? 0 : total(&import);
+	for (size_t i = 0; i < import.warning_count; i++)
+		assert_true(import.warnings[i].offset <= len);
+	import_release(&import);
+	free(copy);
+	return rc;
+}
+
+static void cut_at_every_byte__earlier_messages_stay(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+		uint64_t before = 0, messages = 0;
+		size_t len = strlen(SAMPLES[i].text);
+		for (size_t cut = 0; cut <= len; cut++) {
+			read_exactly(SAMPLES[i].format, SAMPLES[i].text, cut, &messages);
+			assert_true(messages >= before);
+			before = messages;
+			read_exactly(NULL, SAMPLES[i].text, cut, &messages);
+		}
+		assert_int_equal(before, SAMPLES[i].messages);
+	}
+}
+
+static void every_byte_changed__never_crashes(void **state)
+{
+	static const char BYTES[] = {'\0', '"', '{', '}', '\\', '\n', (char)0xff};
+	(void)state;
+
+	for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+		size_t len = strlen(SAMPLES[i].text);
+		char *text = malloc(len);
+		uint64_t messages;
+		assert_non_null(text);
+		for (size_t at = 0; at < len; at++) {
+			memcpy(text, SAMPLES[i].text, len);
+			text[at] = BYTES[at % sizeof(BYTES)];
+			read_exactly(SAMPLES[i].format, text, len, &messages);
+		}
+		free(text);
+	}
+}
+
+static void broken_lines_in_the_middle__are_reported_and_the_rest_is_read(void **state)
+{
+	static const char HEAD[] = "{\"type\":\"session\",\"id\":\"s\",\"v\":1}\n{\"seq\":1,\"role\":\"user\",\"content\":\"a\"}\n";
+	static const char TORN[] = "{\"seq\":2,\"role\":\"user\",\"cont{\"seq\":3,\"role\":\"user\",\"content\":\"c\"}\n";
+	static const char LATIN[] = "{\"seq\":4,\"role\":\"user\",\"content\":\"\xe9\"}\n";
+	static const char TAIL[] = "{\"seq\":5,\"role\":\"user\",\"content\":\"e\"}\n";
+	struct buffer text = BUFFER_INIT(1 << 16);
+	struct import import;
+	char nuls[512] = {0};
+	(void)state;
+
+	buffer_add_text(&text, HEAD);
+	buffer_add(&text, nuls, sizeof(nuls));
+	buffer_add_text(&text, "\n");
+	buffer_add_text(&text, TORN);
+	buffer_add_text(&text, LATIN);
+	buffer_add_text(&text, TAIL);
+	assert_int_equal(import_read(NULL, text.data, text.len, &import, NULL), 0);
+	expect_counts(&import, 3, 0, 0, 2);
+	expect_record(&import, 1, "{\"role\":\"user\",\"content\":\"c\"}"); /* glued behind the torn one */
+	expect_record(&import, 2, "{\"role\":\"user\",\"content\":\"e\"}");
+	assert_true(has_warning(&import, 3, "not a whole JSON record"));
+	assert_true(has_warning(&import, 4, "not a whole JSON record"));
+	assert_true(has_warning(&import, 5, "not a whole JSON record"));
+	assert_int_equal(import.warnings[0].offset, sizeof(HEAD) - 1);
+	import_release(&import);
+	buffer_release(&text);
+}
+
+static void expect_refusal(const char *format, const char *text, size_t len, int code, uint64_t line, uint64_t offset)
+{
+	struct bobbin_error error = {0};
+	struct import import;
+
+	assert_int_equal(import_read(format, text, len, &import, &error), code);
+	assert_int_equal(error.code, code);
+	assert_int_equal(error.line, line);
+	assert_int_equal(error.offset, offset);
+	assert_true(error.message[0] != '\0');
+	import_release(&import);
+}
+
+static void empty_binary_and_foreign_files__are_refused_with_their_place(void **state)
+{
+	static const char PNG[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+	(void)state;
+
+	expect_refusal(NULL, "", 0, BOBBIN_EINPUT, 1, 0);
+	expect_refusal(NULL, " \n\n", 3, BOBBIN_EINPUT, 1, 0);
+	expect_refusal("pi", "", 0, BOBBIN_EINPUT, 1, 0);
+	expect_refusal(NULL, PNG, sizeof(PNG) - 1, BOBBIN_EINPUT, 1, 0);
+	expect_refusal("claude-code", PNG, sizeof(PNG) - 1, BOBBIN_EINPUT, 1, 0);
+	expect_refusal(NULL, "# aider chat\n", 13, BOBBIN_EINPUT, 1, 0);
+	expect_refusal(NULL, "{\"a\":1}\n", 8, BOBBIN_EUNSUPPORTED, 1, 0);
+	expect_refusal(NULL, "[1,2]", 5, BOBBIN_EUNSUPPORTED, 1, 0);
+	expect_refusal("pi", "{\"a\":1}\n", 8, BOBBIN_EINPUT, 1, 0);
+	expect_refusal("openai-chat", "{\n \"messages\": [\n  {]\n", 22, BOBBIN_EINPUT, 3, 20);
+	expect_refusal("no-such", "{}", 2, BOBBIN_EUNSUPPORTED, 0, 0);
+}
+
+static void line_of_twelve_megabytes__is_one_message(void **state)
+{
+	struct buffer text = BUFFER_INIT(32u << 20);
+	struct import import;
+	(void)state;
+
+	buffer_add_text(&text, "{\"seq\":1,\"role\":\"user\",\"content\":\"");
+	size_t start = text.len;
+	char *room = buffer_reserve(&text, 12u << 20);
+	assert_non_null(room);
+	memset(room, 'x', 12u << 20);
+	text.len += 12u << 20;
+	buffer_add_text(&text, "\"}\n");
+	assert_int_equal(import_read(NULL, text.data, text.len, &import, NULL), 0);
+	expect_counts(&import, 1, 0, 0, 0);
+	assert_true(import.conversations[0].records[0].len > text.len - start);
+	import_release(&import);
+	buffer_release(&text);
+}
+
+static void warnings__are_kept_up_to_a_limit_and_counted(void **state)
+{
+	struct buffer text = BUFFER_INIT(1 << 20);
+	struct import import;
+	(void)state;
+
+	buffer_add_text(&text, "{\"seq\":1,\"role\":\"user\",\"content\":\"x\"}\n");
+	for (int i = 0; i < LIMIT_FAULTS_REPORTED + 5; i++)
+		buffer_add_text(&text, "{broken\n");
+	assert_int_equal(import_read(NULL, text.data, text.len, &import, NULL), 0);
+	assert_int_equal(import.warning_count, LIMIT_FAULTS_REPORTED);
+	assert_int_equal(import.warnings_total, LIMIT_FAULTS_REPORTED + 5);
+	import_release(&import);
+	buffer_release(&text);
+}
+
+static void memory_running_out__is_an_error_and_leaks_nothing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+		for (uint64_t nth = 1;; nth++) {
+			struct bobbin_error error = {0};
+			struct import import;
+			fail_alloc_start(nth);
+			int rc = import_read(NULL, SAMPLES[i].text, strlen(SAMPLES[i].text), &import, &error);
+			uint64_t messages = rc ? 0 : total(&import);
+			import_release(&import);
+			struct fail_alloc_report report = fail_alloc_stop();
+			assert_int_equal(report.live, 0);
+			if (rc == 0)
+				assert_int_equal(messages, SAMPLES[i].messages);
+			if (!report.failed) {
+				assert_int_equal(rc, 0);
+				break;
+			}
+			if (rc)
+				assert_int_equal(rc, BOBBIN_ENOMEM);
+		}
+	}
+}
+
+static void formats_of_other_products__are_not_taken_for_ours(void **state)
+{
+	static const char *const FOREIGN[] = {
+		"{\"info\":{\"id\":\"ses_1\"},\"messages\":[{\"info\":{\"role\":\"user\"},\"parts\":[]}]}",
+		"{\"sessionId\":\"x\",\"messages\":[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\"}]}",
+		"{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{}}\n{\"timestamp\":\"t\",\"type\":\"response_item\",\"payload\":{}}\n",
+		"{\"type\":\"session.start\",\"data\":{},\"id\":\"1\",\"parentId\":null}\n",
+		"{\"trajectory\":[],\"history\":[]}",
+		"{\"prompt\":{\"replies\":[]}}",
+		"{\"conversations\":[{\"from\":\"human\",\"value\":\"hi\"}]}",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(FOREIGN) / sizeof(FOREIGN[0]); i++)
+		expect_refusal(NULL, FOREIGN[i], strlen(FOREIGN[i]), BOBBIN_EUNSUPPORTED, 1, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_samples__are_recognised_and_counted),
+		cmocka_unit_test(cut_at_every_byte__earlier_messages_stay),
+		cmocka_unit_test(every_byte_changed__never_crashes),
+		cmocka_unit_test(broken_lines_in_the_middle__are_reported_and_the_rest_is_read),
+		cmocka_unit_test(empty_binary_and_foreign_files__are_refused_with_their_place),
+		cmocka_unit_test(line_of_twelve_megabytes__is_one_message),
+		cmocka_unit_test(warnings__are_kept_up_to_a_limit_and_counted),
+		cmocka_unit_test(memory_running_out__is_an_error_and_leaks_nothing),
+		cmocka_unit_test(formats_of_other_products__are_not_taken_for_ours),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
