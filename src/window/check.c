@@ -196,6 +196,8 @@ int check_request(const char *dialect, struct slice body, const struct check_opt
 	mem_free(checker.ids.slots);
 	mem_free(checker.calls);
 	arena_release(&checker.scratch);
+	if (buffer_error(&checker.where))
+		checker.rc = BOBBIN_ENOMEM;
 	buffer_release(&checker.where);
 	if (checker.rc) {
 		check_faults_release(&faults);
