@@ -65,3 +65,39 @@ int bobbin_check(const char *dialect, const char *body, size_t len, bobbin_fault
 	*ret_faults = faults;
 	return 0;
 }
+
+static int counter_for(const char *encoding, const char *model, struct token_counter *ret_counter,
+	struct bobbin_error *error)
+{
+	if (!encoding) {
+		token_counter_for_model(model ? model : "", ret_counter);
+		return 0;
+	}
+	if (token_counter_for_encoding(encoding, ret_counter))
+		return 0;
+	return error_set(error, BOBBIN_EUNSUPPORTED,
+		"there is no encoding '%s' in this build; there may be o200k_base and cl100k_base, and there is estimate",
+		encoding);
+}
+
+int bobbin_count_tokens(const char *encoding, const char *model, const char *text, size_t len, uint64_t *ret_tokens,
+	int *ret_exact, struct bobbin_error *error)
+{
+	struct token_counter counter;
+	uint64_t tokens;
+	if (!text && len)
+		return error_set(error, BOBBIN_EINVAL, "there is no text to count");
+	int rc = counter_for(encoding, model, &counter, error);
+	if (rc < 0)
+		return rc;
+	rc = token_counter_count(&counter, text ? text : "", len, &tokens);
+	if (rc < 0) {
+		error_set(error, rc, "the text is too large to be counted");
+	} else {
+		*ret_tokens = tokens;
+		if (ret_exact)
+			*ret_exact = counter.exact;
+	}
+	token_counter_release(&counter);
+	return rc;
+}

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "tokens/counter.h"
-#include "tokens/overhead.h"
 #include "window/render.h"
 
 struct bobbin_plan {
@@ -143,7 +142,7 @@ static void fill_budget(bobbin_plan *plan)
 	plan->budget = (struct bobbin_budget){from->window, from->output_reserve, from->margin, from->system,
 		from->tools, from->injected, from->history, from->trigger, from->target, from->tail,
 		from->record, window->line_tokens, window->view_tokens, window->over_trigger, window->exact,
-		token_counter_name(&plan->counter)};
+		plan->counter.name};
 }
 
 /* The window's ranges as the host sees them. */
@@ -225,6 +224,7 @@ void bobbin_plan_free(bobbin_plan *plan)
 	if (!plan)
 		return;
 	log_path_free(plan->path);
+	token_counter_release(&plan->counter);
 	arena_release(&plan->arena);
 	mem_free(plan);
 }
