@@ -140,7 +140,7 @@ static int count_uncached(struct token_scratch *scratch, const char *piece, size
 	*ret_count = 1;
 	if (merge_whole(&scratch->table, piece, len) != TABLE_NONE)
 		return 0;
-	size_t count;
+	size_t count = 0;
 	const uint8_t *lengths;
 	int rc = merge(scratch, piece, len, &count, &lengths);
 	*ret_count = count;

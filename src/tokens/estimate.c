@@ -68,6 +68,7 @@ static const uint8_t kind_of_byte[256] = {
 #define LINE LANE(CLASS_WORD, 5)
 #define INDENTATION LANE(CLASS_WORD, 4)
 #define BLANK LANE(CLASS_LETTER, 1)
+#define STRAY LANE(CLASS_SYMBOL, 1) /* no character begins before it: not UTF-8 */
 
 /* lanes_of_pair[this byte][the byte before]; a text begins as if behind a line end. */
 static const uint64_t lanes_of_pair[KINDS][KINDS] = {
@@ -81,6 +82,7 @@ static const uint64_t lanes_of_pair[KINDS][KINDS] = {
 	[DI] = AFTER(NUMBER, NUMBER, SWITCH | DIGIT, SWITCH | DIGIT, SWITCH | DIGIT, DIGIT, NUMBER, NUMBER, NUMBER),
 	[MA] = AFTER(LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6),
 		LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 1), LANE(CLASS_MARK, 6), LANE(CLASS_MARK, 6)),
+	[TA] = AFTER(STRAY, STRAY, STRAY, STRAY, STRAY, STRAY, STRAY, 0, 0),
 	[LA] = ALWAYS(LANE(CLASS_EUROPE, 6)),
 	[CY] = ALWAYS(LANE(CLASS_EUROPE, 2)),
 	[NE] = ALWAYS(LANE(CLASS_SOUTH, 4)),
