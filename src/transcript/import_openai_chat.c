@@ -532,7 +532,8 @@ static int read_lines(struct chat *chat, const char *data, size_t len, struct bo
 		if ((rc = read_value(chat, &value)) < 0)
 			return rc;
 	}
-	/* A first line that is not whole may begin a document over many lines: the caller knows where that breaks. */
+	/* A first line that is not whole may begin a document over many lines: the caller knows where that
+	 * breaks. */
 	if (!rc && lines.first_fault.line != 1 && !chat->drafts.count && !chat->import->conversation_count)
 		rc = import_lines_fail(&lines, "openai-chat", error);
 	return rc;

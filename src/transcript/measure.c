@@ -9,20 +9,29 @@
 #include "transcript/message.h"
 
 #include "base/limits.h"
-
-/* An image of unknown size: Anthropic's price of one at its largest side, above OpenAI's usual one. */
-#define IMAGE_TOKENS_USUAL 1600
+#include "tokens/counter.h"
+#include "tokens/image.h"
+#include "tokens/overhead.h"
 
 struct measure {
 	struct message_size size;
-	struct buffer scratch; /* for strings with escapes */
+	struct buffer scratch;	       /* for strings with escapes */
+	struct token_counter *counter; /* NULL: estimate only */
+	uint64_t exact_tokens;	       /* of the texts, with an exact counter */
 	int error;
 };
 
 static void add_bytes(struct measure *measure, const char *data, size_t len)
 {
+	uint64_t tokens;
+
 	token_classes_add(&measure->size.classes, data, len);
 	measure->size.visible_bytes += len;
+	if (len == 0 || measure->error || !measure->counter || !measure->counter->exact)
+		return;
+	measure->error = token_counter_count(measure->counter, data, len, &tokens);
+	if (!measure->error)
+		measure->exact_tokens += tokens;
 }
 
 static void add_string(struct measure *measure, const struct json *string)
@@ -69,14 +78,36 @@ static struct json image_data(const struct json *block)
 	return data;
 }
 
+/* OpenAI's "detail" stands beside the address of the picture, in either of its two forms. */
+static enum image_detail image_detail(const struct json *block)
+{
+	struct json holder = *block, detail;
+
+	if (json_get(block, "image_url", &holder) && holder.type != JSON_OBJECT)
+		holder = *block;
+	if (!json_get(&holder, "detail", &detail))
+		return IMAGE_DETAIL_AUTO;
+	if (json_string_is(&detail, "low"))
+		return IMAGE_DETAIL_LOW;
+	return json_string_is(&detail, "high") ? IMAGE_DETAIL_HIGH : IMAGE_DETAIL_AUTO;
+}
+
 static void add_image(struct measure *measure, const struct json *block)
 {
+	static const struct model_facts ANY = {.images = IMAGES_UNKNOWN};
+	const struct model_facts *facts = measure->counter ? &measure->counter->facts : &ANY;
 	struct json data = image_data(block);
+	struct image_size size = {0, 0};
 
-	measure->size.images++;
-	measure->size.image_tokens += IMAGE_TOKENS_USUAL;
-	if (data.type == JSON_STRING)
+	if (data.type == JSON_STRING) {
+		struct slice plain;
 		measure->size.image_bytes += data.len - 2;
+		if (json_string_plain(&data, &plain))
+			size = image_size_of_base64(plain.data, plain.len);
+	}
+	uint64_t tokens = measure->size.image_tokens + image_tokens(facts, size, image_detail(block));
+	measure->size.image_tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
+	measure->size.images++;
 }
 
 static void add_block(struct measure *measure, const struct block *block)
@@ -106,18 +137,55 @@ static void add_block(struct measure *measure, const struct block *block)
 	}
 }
 
-int message_measure(const struct message *message, struct arena *arena, struct message_size *ret_size)
+static uint32_t frame_tokens(const struct message *message, uint32_t calls)
 {
-	struct measure measure = {.scratch = BUFFER_INIT(LIMIT_LINE_BYTES)};
+	uint64_t tokens = OVERHEAD_MESSAGE + (uint64_t)calls * OVERHEAD_CALL;
+
+	if (message->role == ROLE_TOOL)
+		tokens += OVERHEAD_RESULT;
+	return tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
+}
+
+static int measure_blocks(const struct message *message, struct arena *arena, struct measure *measure)
+{
 	struct block_iter iter;
 	struct block block;
 
 	block_iter_init(&iter, message, arena);
-	while (!measure.error && block_iter_next(&iter, &block))
-		add_block(&measure, &block);
-	buffer_release(&measure.scratch);
-	if (measure.error || iter.error)
-		return measure.error ? measure.error : iter.error;
-	*ret_size = measure.size;
+	while (!measure->error && block_iter_next(&iter, &block))
+		add_block(measure, &block);
+	buffer_release(&measure->scratch);
+	measure->size.frame_tokens = frame_tokens(message, measure->size.calls);
+	return measure->error ? measure->error : iter.error;
+}
+
+int message_measure(const struct message *message, struct arena *arena, struct message_size *ret_size)
+{
+	struct measure measure = {.scratch = BUFFER_INIT(LIMIT_LINE_BYTES)};
+	int rc = measure_blocks(message, arena, &measure);
+
+	if (!rc)
+		*ret_size = measure.size;
+	return rc;
+}
+
+uint64_t message_size_tokens(const struct message_size *size)
+{
+	return token_classes_estimate(&size->classes) + size->image_tokens + size->frame_tokens;
+}
+
+int message_count_tokens(const struct message *message, struct arena *arena, struct token_counter *counter,
+	uint64_t *ret_tokens, bool *ret_exact)
+{
+	struct measure measure = {.scratch = BUFFER_INIT(LIMIT_LINE_BYTES), .counter = counter};
+	int rc = measure_blocks(message, arena, &measure);
+
+	if (rc)
+		return rc;
+	*ret_tokens = (counter->exact ? measure.exact_tokens
+				      : token_counter_estimate(counter, &measure.size.classes)) +
+		      measure.size.image_tokens + measure.size.frame_tokens;
+	if (ret_exact)
+		*ret_exact = counter->exact;
 	return 0;
 }

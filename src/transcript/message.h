@@ -114,7 +114,8 @@ size_t message_call_count(const struct message *message);
 void message_add_text(const struct message *message, struct arena *arena, struct buffer *out);
 
 /* What the model sees of it, in bytes by class of script (tokens/estimate.h): texts, call names, arguments, results,
- * readable thinking. Images are counted apart, in tokens, by the providers' published rules (tokens/image.h). */
+ * readable thinking. Images are counted apart, in tokens, by the providers' published rules (tokens/image.h), of which
+ * the dearest is taken, because a record does not say which model will see it. */
 struct message_size {
 	struct token_classes classes;
 	uint32_t image_tokens;
@@ -122,9 +123,17 @@ struct message_size {
 	uint64_t image_bytes;   /* of their encoded data, for byte limits */
 	uint64_t visible_bytes; /* decoded text, names, arguments, results */
 	uint32_t calls;
+	uint32_t frame_tokens;  /* what the provider puts around it and its calls (tokens/overhead.h) */
 };
-/* What providers add around each message: its role and separators, in tokens. */
-#define MESSAGE_OVERHEAD_TOKENS 4
 int message_measure(const struct message *message, struct arena *arena, struct message_size *ret_size);
+
+/* The estimated tokens of what was measured, images and frame included. */
+uint64_t message_size_tokens(const struct message_size *size);
+
+/* The same by a counter: exact if it is (ret_exact, NULL allowed, says so), else its calibrated estimate; images by
+ * its model's rule. 0 or BOBBIN_ENOMEM, BOBBIN_ELIMIT. */
+struct token_counter;
+int message_count_tokens(const struct message *message, struct arena *arena, struct token_counter *counter,
+	uint64_t *ret_tokens, bool *ret_exact);
 
 #endif

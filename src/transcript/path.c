@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "tokens/counter.h"
 
 void path_item_place(struct path_item *ret_item, size_t position, const struct path_item *previous)
 {
@@ -140,25 +141,40 @@ static int array_parse(
 	return 0;
 }
 
-static int array_measure(struct array_path *array, struct bobbin_error *error)
+/* The message's tokens by the counter (NULL: the plain estimate) and its number of calls. */
+static int measure_item(struct array_path *array, const struct message *message,
+	struct token_counter *counter, struct path_item *item)
+{
+	struct message_size size;
+	uint64_t tokens;
+	int rc = message_measure(message, &array->arena, &size);
+
+	if (!rc && counter)
+		rc = message_count_tokens(message, &array->arena, counter, &tokens, NULL);
+	else if (!rc)
+		tokens = message_size_tokens(&size);
+	if (rc)
+		return rc;
+	item->tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens;
+	item->calls = size.calls;
+	return 0;
+}
+
+static int array_measure(struct array_path *array, struct token_counter *counter, struct bobbin_error *error)
 {
 	for (size_t i = 0; i < array->path.count; i++) {
 		const struct message *message = &array->messages[i];
 		struct path_item *item = &array->items[i];
-		struct message_size size;
-		if (message_measure(message, &array->arena, &size) < 0)
-			return error_set(error, BOBBIN_ENOMEM, "out of memory while measuring a message");
-		uint64_t tokens =
-			token_classes_estimate(&size.classes) + size.image_tokens + MESSAGE_OVERHEAD_TOKENS;
 		*item = (struct path_item){
 			.tokens_before = array->path.tokens,
 			.bytes_before = array->path.bytes,
-			.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens,
 			.bytes = message->record.len,
 			.role = message->role,
 			.origin = message->origin,
-			.calls = size.calls,
 		};
+		int rc = measure_item(array, message, counter, item);
+		if (rc)
+			return error_set(error, rc, "record %zu cannot be counted", i + 1);
 		path_item_place(item, i, i ? item - 1 : NULL);
 		array->path.tokens += item->tokens;
 		array->path.bytes += item->bytes;
@@ -170,19 +186,26 @@ int array_path_new(const struct slice *records, size_t count, const struct token
 	struct array_path **ret_path, struct bobbin_error *error)
 {
 	struct array_path *array = mem_alloc_zero(sizeof(*array));
+	struct token_counter own;
 	int rc;
 
-	(void)counter;
 	if (!array)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	array->path.ops = &ARRAY_OPS;
 	array->path.context = array;
+	array->path.exact = counter && counter->exact;
 	array->messages = mem_realloc_array(NULL, count, sizeof(*array->messages));
 	array->items = mem_realloc_array(NULL, count, sizeof(*array->items));
+	if (counter) { /* counting needs a scratch, and the caller's counter is not ours to change */
+		own = *counter;
+		own.scratch = NULL;
+	}
 	if (!array->messages || !array->items)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	else if (!(rc = array_parse(array, records, count, error)))
-		rc = array_measure(array, error);
+		rc = array_measure(array, counter ? &own : NULL, error);
+	if (counter)
+		token_counter_release(&own);
 	if (rc) {
 		array_path_free(array);
 		return rc;

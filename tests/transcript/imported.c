@@ -8,8 +8,8 @@ void import_text(struct import *import, const char *format, const char *text)
 	struct bobbin_error error = {0};
 
 	if (import_read(format, text, strlen(text), import, &error) < 0)
-		fail_msg("not read: %s (line %llu, offset %llu)", error.message, (unsigned long long)error.line,
-			(unsigned long long)error.offset);
+		fail_msg("not read: %s (line %llu, offset %llu)", error.message,
+			(unsigned long long)error.line, (unsigned long long)error.offset);
 }
 
 static void parse_record(
@@ -18,7 +18,8 @@ static void parse_record(
 	assert_true(conversation < import->conversation_count);
 	const struct import_conversation *found = &import->conversations[conversation];
 	assert_true(index < found->record_count);
-	assert_int_equal(json_parse(found->records[index].data, found->records[index].len, ret_record, NULL), 0);
+	assert_int_equal(
+		json_parse(found->records[index].data, found->records[index].len, ret_record, NULL), 0);
 }
 
 void expect_record_of(const struct import *import, size_t conversation, size_t index, const char *expected)

@@ -3,7 +3,8 @@
 #include "transcript/imported.h"
 
 #define HEADER "{\"type\":\"session\",\"id\":\"s-1\",\"owner\":\"ana\",\"v\":1,\"crc\":\"00000000\"}\n"
-#define USER(seq, text) "{\"seq\":" seq ",\"role\":\"user\",\"content\":\"" text "\",\"ts\":\"t\",\"crc\":\"00000000\"}\n"
+#define USER(seq, text)                                                                                      \
+	"{\"seq\":" seq ",\"role\":\"user\",\"content\":\"" text "\",\"ts\":\"t\",\"crc\":\"00000000\"}\n"
 
 static void log_of_one_line__keeps_every_member_but_seq_and_crc(void **state)
 {
@@ -11,18 +12,21 @@ static void log_of_one_line__keeps_every_member_but_seq_and_crc(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER USER("1", "h\\/i")
-		"{\"seq\":2,\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"ls\",\"arguments\":\"{}\"}],"
-		"\"x\":[1.10, -0],\"crc\":\"00000000\"}\n"
-		"{\"seq\":3,\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"y\",\"crc\":\"00000000\"}\n"
-		"{\"seq\":4,\"type\":\"usage\",\"for\":\"m2\",\"crc\":\"00000000\"}\n"
-		USER("5", "more"));
+		HEADER USER("1",
+			"h\\/i") "{\"seq\":2,\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":"
+				 "\"c1\",\"name\":\"ls\",\"arguments\":\"{}\"}],"
+				 "\"x\":[1.10, -0],\"crc\":\"00000000\"}\n"
+				 "{\"seq\":3,\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"y\","
+				 "\"crc\":\"00000000\"}\n"
+				 "{\"seq\":4,\"type\":\"usage\",\"for\":\"m2\",\"crc\":\"00000000\"}\n" USER(
+					 "5", "more"));
 	assert_string_equal(import.format, "bobbin");
 	assert_int_equal(import.conversations[0].foreign_id.len, 3);
 	expect_counts(&import, 4, 1, 1, 3);
 	expect_record(&import, 0, "{\"role\":\"user\",\"content\":\"h\\/i\",\"ts\":\"t\"}");
 	expect_record(&import, 1,
-		"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"ls\",\"arguments\":\"{}\"}],"
+		"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"ls\","
+		"\"arguments\":\"{}\"}],"
 		"\"x\":[1.10, -0]}");
 	expect_record(&import, 3, "{\"role\":\"user\",\"content\":\"more\",\"ts\":\"t\"}");
 	assert_true(has_warning(&import, 5, "left out: 1 records that are no messages"));
@@ -35,10 +39,11 @@ static void reserved_ids__are_given_anew_and_parents_follow(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER USER("3", "one") USER("4", "two")
-		"{\"seq\":6,\"parent\":\"m3\",\"branch\":true,\"role\":\"user\",\"content\":\"other two\"}\n"
-		"{\"seq\":7,\"parent\":\"m4\",\"role\":\"user\",\"content\":\"beside\"}\n"
-		"{\"seq\":8,\"id\":\"own\",\"role\":\"user\",\"content\":\"three\"}\n");
+		HEADER USER("3", "one") USER(
+			"4", "two") "{\"seq\":6,\"parent\":\"m3\",\"branch\":true,\"role\":\"user\","
+				    "\"content\":\"other two\"}\n"
+				    "{\"seq\":7,\"parent\":\"m4\",\"role\":\"user\",\"content\":\"beside\"}\n"
+				    "{\"seq\":8,\"id\":\"own\",\"role\":\"user\",\"content\":\"three\"}\n");
 	expect_counts(&import, 5, 0, 0, 4);
 	expect_record(&import, 0, "{\"id\":\"i-1\",\"role\":\"user\",\"content\":\"one\",\"ts\":\"t\"}");
 	expect_record(&import, 1, "{\"id\":\"i-2\",\"role\":\"user\",\"content\":\"two\",\"ts\":\"t\"}");
@@ -69,7 +74,8 @@ static void rewind__shows_in_the_next_parent_or_in_the_head(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER USER("1", "one") USER("2", "two") "{\"seq\":3,\"type\":\"rewind\",\"to\":\"m1\"}\n" USER("4", "three"));
+		HEADER USER("1", "one") USER(
+			"2", "two") "{\"seq\":3,\"type\":\"rewind\",\"to\":\"m1\"}\n" USER("4", "three"));
 	expect_counts(&import, 3, 0, 0, 2);
 	expect_record(&import, 2,
 		"{\"parent\":\"i-1\",\"branch\":true,\"role\":\"user\",\"content\":\"three\",\"ts\":\"t\"}");
@@ -88,8 +94,9 @@ static void late_result__hangs_from_its_call(void **state)
 
 	import_text(&import, NULL,
 		"{\"seq\":1,\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"ls\"}]}\n"
-		"{\"seq\":2,\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"?\",\"marker\":\"unknown\"}\n"
-		USER("3", "more") "{\"seq\":4,\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"real\"}\n" USER("5", "on"));
+		"{\"seq\":2,\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"?\",\"marker\":"
+		"\"unknown\"}\n" USER("3", "more") "{\"seq\":4,\"role\":\"tool\",\"tool_call_id\":\"c1\","
+						   "\"content\":\"real\"}\n" USER("5", "on"));
 	expect_counts(&import, 5, 1, 2, 4);
 	expect_record(&import, 3, "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"real\"}");
 	expect_record(&import, 4, "{\"role\":\"user\",\"content\":\"on\",\"ts\":\"t\"}");
@@ -101,7 +108,8 @@ static void record_of_the_wrong_shape__is_left_out_with_its_line(void **state)
 	struct import import;
 	(void)state;
 
-	import_text(&import, NULL, HEADER "{\"seq\":1,\"role\":\"user\",\"content\":{\"a\":1}}\n" USER("2", "ok"));
+	import_text(&import, NULL,
+		HEADER "{\"seq\":1,\"role\":\"user\",\"content\":{\"a\":1}}\n" USER("2", "ok"));
 	expect_counts(&import, 1, 0, 0, 0);
 	assert_true(has_warning(&import, 2, "\"content\""));
 	import_release(&import);

@@ -3,17 +3,20 @@
 #include "transcript/imported.h"
 
 /* Lines without the members that do not matter here. */
-#define USER(uuid, parent, content) \
-	"{\"parentUuid\":" parent ",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":" content "}," \
+#define USER(uuid, parent, content)                                                                          \
+	"{\"parentUuid\":" parent ",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":" content   \
+	"},"                                                                                                 \
 	"\"uuid\":\"" uuid "\"}\n"
-#define MODEL(uuid, parent, id, blocks) \
-	"{\"parentUuid\":" parent ",\"type\":\"assistant\",\"message\":{\"id\":\"" id "\",\"role\":\"assistant\"," \
+#define MODEL(uuid, parent, id, blocks)                                                                      \
+	"{\"parentUuid\":" parent ",\"type\":\"assistant\",\"message\":{\"id\":\"" id                        \
+	"\",\"role\":\"assistant\","                                                                         \
 	"\"content\":[" blocks "]},\"uuid\":\"" uuid "\"}\n"
-#define SIDE_USER(uuid, parent, content) \
-	"{\"parentUuid\":" parent ",\"isSidechain\":true,\"type\":\"user\",\"message\":{\"role\":\"user\"," \
+#define SIDE_USER(uuid, parent, content)                                                                     \
+	"{\"parentUuid\":" parent ",\"isSidechain\":true,\"type\":\"user\",\"message\":{\"role\":\"user\","  \
 	"\"content\":" content "},\"uuid\":\"" uuid "\"}\n"
-#define SIDE_MODEL(uuid, parent, id, blocks) \
-	"{\"parentUuid\":" parent ",\"isSidechain\":true,\"type\":\"assistant\",\"message\":{\"id\":\"" id "\"," \
+#define SIDE_MODEL(uuid, parent, id, blocks)                                                                 \
+	"{\"parentUuid\":" parent ",\"isSidechain\":true,\"type\":\"assistant\",\"message\":{\"id\":\"" id   \
+	"\","                                                                                                \
 	"\"role\":\"assistant\",\"content\":[" blocks "]},\"uuid\":\"" uuid "\"}\n"
 #define USE(id) "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"ls\",\"input\":{}}"
 #define RESULT(id, text) "[{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"" text "\"}]"
@@ -25,22 +28,28 @@ static void one_message_over_lines__is_one_with_blocks_in_order(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"")
-		"{\"parentUuid\":\"u\",\"type\":\"assistant\",\"uuid\":\"a\",\"requestId\":\"r\",\"timestamp\":\"t1\",\"message\":"
-		"{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\\/\",\"signature\":\"S==\"}],"
-		"\"usage\":{\"output_tokens\":1}}}\n"
-		"{\"parentUuid\":\"a\",\"type\":\"assistant\",\"uuid\":\"b\",\"requestId\":\"r\",\"timestamp\":\"t2\",\"message\":"
-		"{\"id\":\"m\",\"role\":\"assistant\",\"content\":[" USE("c1") "],\"usage\":{\"output_tokens\":9}}}\n");
+		USER("u", "null", "\"hi\"") "{\"parentUuid\":\"u\",\"type\":\"assistant\",\"uuid\":\"a\","
+					    "\"requestId\":\"r\",\"timestamp\":\"t1\",\"message\":"
+					    "{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":"
+					    "\"thinking\",\"thinking\":\"hm\\/\",\"signature\":\"S==\"}],"
+					    "\"usage\":{\"output_tokens\":1}}}\n"
+					    "{\"parentUuid\":\"a\",\"type\":\"assistant\",\"uuid\":\"b\","
+					    "\"requestId\":\"r\",\"timestamp\":\"t2\",\"message\":"
+					    "{\"id\":\"m\",\"role\":\"assistant\",\"content\":[" USE(
+						    "c1") "],\"usage\":{\"output_tokens\":9}}}\n");
 	assert_string_equal(import.format, "claude-code");
 	expect_counts(&import, 2, 1, 0, 1);
 	expect_record(&import, 0, "{\"id\":\"u\",\"role\":\"user\",\"content\":\"hi\"}");
 	expect_record(&import, 1,
-		"{\"id\":\"a\",\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"hm\\/\","
+		"{\"id\":\"a\",\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":"
+		"\"hm\\/\","
 		"\"signature\":\"S==\"}," USE("c1") "],\"ts\":\"t1\"}");
 	/* The usage of one API message stands once, and it is the last line's. */
 	expect_source(&import, 1,
-		"{\"parentUuid\":\"u\",\"requestId\":\"r\",\"timestamp\":\"t1\",\"message\":{\"id\":\"m\",\"usage\":"
-		"{\"output_tokens\":9}},\"lines\":[{\"parentUuid\":\"a\",\"uuid\":\"b\",\"timestamp\":\"t2\"}]}");
+		"{\"parentUuid\":\"u\",\"requestId\":\"r\",\"timestamp\":\"t1\",\"message\":{\"id\":\"m\","
+		"\"usage\":"
+		"{\"output_tokens\":9}},\"lines\":[{\"parentUuid\":\"a\",\"uuid\":\"b\",\"timestamp\":\"t2\"}"
+		"]}");
 	import_release(&import);
 }
 
@@ -51,13 +60,16 @@ static void parallel_results__follow_the_message_in_the_order_of_its_calls(void 
 
 	/* The next use hangs from the use before it, and each result from its own use. */
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a1", "\"u\"", "m", USE("c1")) MODEL("a2", "\"a1\"", "m", USE("c2"))
-			USER("r2", "\"a2\"", RESULT("c2", "two")) USER("r1", "\"a1\"", RESULT("c1", "one"))
-				MODEL("a3", "\"r2\"", "n", TEXT("done")));
+		USER("u", "null", "\"hi\"") MODEL("a1", "\"u\"", "m", USE("c1")) MODEL(
+			"a2", "\"a1\"", "m", USE("c2")) USER("r2", "\"a2\"", RESULT("c2", "two"))
+			USER("r1", "\"a1\"", RESULT("c1", "one")) MODEL("a3", "\"r2\"", "n", TEXT("done")));
 	expect_counts(&import, 5, 2, 2, 4);
-	expect_record(&import, 1, "{\"id\":\"a1\",\"role\":\"assistant\",\"content\":[" USE("c1") "," USE("c2") "]}");
-	expect_record(&import, 2, "{\"id\":\"r1\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"one\"}");
-	expect_record(&import, 3, "{\"id\":\"r2\",\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"two\"}");
+	expect_record(&import, 1,
+		"{\"id\":\"a1\",\"role\":\"assistant\",\"content\":[" USE("c1") "," USE("c2") "]}");
+	expect_record(
+		&import, 2, "{\"id\":\"r1\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"one\"}");
+	expect_record(
+		&import, 3, "{\"id\":\"r2\",\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"two\"}");
 	expect_record(&import, 4, "{\"id\":\"a3\",\"role\":\"assistant\",\"content\":[" TEXT("done") "]}");
 	import_release(&import);
 }
@@ -68,13 +80,16 @@ static void results_between_the_lines_of_a_message__do_not_part_it(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a1", "\"u\"", "m", USE("c1")) USER("r1", "\"a1\"", RESULT("c1", "one"))
-			MODEL("a2", "\"r1\"", "m", USE("c2")) USER("r2", "\"a2\"", RESULT("c2", "two"))
-				MODEL("a3", "\"r2\"", "n", TEXT("done")));
+		USER("u", "null", "\"hi\"") MODEL("a1", "\"u\"", "m", USE("c1")) USER(
+			"r1", "\"a1\"", RESULT("c1", "one")) MODEL("a2", "\"r1\"", "m", USE("c2"))
+			USER("r2", "\"a2\"", RESULT("c2", "two")) MODEL("a3", "\"r2\"", "n", TEXT("done")));
 	expect_counts(&import, 5, 2, 2, 4);
-	expect_record(&import, 1, "{\"id\":\"a1\",\"role\":\"assistant\",\"content\":[" USE("c1") "," USE("c2") "]}");
-	expect_record(&import, 2, "{\"id\":\"r1\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"one\"}");
-	expect_record(&import, 3, "{\"id\":\"r2\",\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"two\"}");
+	expect_record(&import, 1,
+		"{\"id\":\"a1\",\"role\":\"assistant\",\"content\":[" USE("c1") "," USE("c2") "]}");
+	expect_record(
+		&import, 2, "{\"id\":\"r1\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"one\"}");
+	expect_record(
+		&import, 3, "{\"id\":\"r2\",\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"two\"}");
 	import_release(&import);
 }
 
@@ -90,7 +105,8 @@ static void result_after_the_model_went_on__is_late_and_leaves_the_head(void **s
 	expect_counts(&import, 5, 2, 2, 3);
 	expect_record(&import, 3, "{\"id\":\"a2\",\"role\":\"assistant\",\"content\":[" TEXT("done") "]}");
 	/* No parent: a result outside the head's batch hangs from the message that asked. */
-	expect_record(&import, 4, "{\"id\":\"r2\",\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"two\"}");
+	expect_record(
+		&import, 4, "{\"id\":\"r2\",\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"two\"}");
 	import_release(&import);
 }
 
@@ -100,13 +116,15 @@ static void progress_and_system_records__are_passed_through_to_the_message_above
 	(void)state;
 
 	import_text(&import, NULL,
-		"{\"parentUuid\":null,\"type\":\"progress\",\"data\":{\"type\":\"hook_progress\"},\"uuid\":\"p0\"}\n"
-		USER("u", "\"p0\"", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1"))
-		"{\"parentUuid\":\"a\",\"type\":\"progress\",\"uuid\":\"p1\",\"data\":{\"type\":\"agent_progress\",\"message\":"
-		"{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":[" USE("x") "]}}}}\n"
-		USER("r", "\"p1\"", RESULT("c1", "one"))
-		"{\"parentUuid\":\"r\",\"type\":\"system\",\"subtype\":\"stop_hook_summary\",\"uuid\":\"s\"}\n"
-		USER("v", "\"s\"", "\"more\""));
+		"{\"parentUuid\":null,\"type\":\"progress\",\"data\":{\"type\":\"hook_progress\"},\"uuid\":"
+		"\"p0\"}\n" USER("u", "\"p0\"", "\"hi\"") MODEL("a", "\"u\"", "m",
+			USE("c1")) "{\"parentUuid\":\"a\",\"type\":\"progress\",\"uuid\":\"p1\",\"data\":{"
+				   "\"type\":\"agent_progress\",\"message\":"
+				   "{\"type\":\"assistant\",\"message\":{\"role\":\"assistant\",\"content\":"
+				   "[" USE("x") "]}}}}\n" USER("r", "\"p1\"",
+					   RESULT("c1", "one")) "{\"parentUuid\":\"r\",\"type\":\"system\","
+								"\"subtype\":\"stop_hook_summary\",\"uuid\":"
+								"\"s\"}\n" USER("v", "\"s\"", "\"more\""));
 	expect_counts(&import, 4, 1, 1, 3);
 	expect_record(&import, 3, "{\"id\":\"v\",\"role\":\"user\",\"content\":\"more\"}");
 	assert_true(has_warning(&import, 4, "left out: 1 messages of sub-agents"));
@@ -120,20 +138,24 @@ static void sidechain__is_a_root_of_its_own_and_leaves_the_head(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1")) SIDE_USER("s1", "null", "\"sub\"")
-			SIDE_MODEL("s2", "\"s1\"", "sm", USE("d1") "," USE("d2"))
-				SIDE_USER("s3", "\"s2\"", RESULT("d1", "x")) SIDE_USER("s4", "\"s2\"", RESULT("d2", "y"))
-					SIDE_MODEL("s5", "\"s4\"", "sn", TEXT("found")) USER("r", "\"a\"", RESULT("c1", "found"))
-						MODEL("b", "\"r\"", "n", TEXT("done")));
+		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1")) SIDE_USER(
+			"s1", "null", "\"sub\"") SIDE_MODEL("s2", "\"s1\"", "sm", USE("d1") "," USE("d2"))
+			SIDE_USER("s3", "\"s2\"", RESULT("d1", "x")) SIDE_USER("s4", "\"s2\"",
+				RESULT("d2", "y")) SIDE_MODEL("s5", "\"s4\"", "sn", TEXT("found")) USER("r",
+				"\"a\"", RESULT("c1", "found")) MODEL("b", "\"r\"", "n", TEXT("done")));
 	expect_counts(&import, 9, 3, 3, 8);
-	expect_record(&import, 2, "{\"id\":\"r\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"found\"}");
+	expect_record(
+		&import, 2, "{\"id\":\"r\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"found\"}");
 	expect_record(&import, 3, "{\"id\":\"s1\",\"parent\":null,\"role\":\"user\",\"content\":\"sub\"}");
 	expect_record(&import, 4,
-		"{\"id\":\"s2\",\"parent\":\"s1\",\"role\":\"assistant\",\"content\":[" USE("d1") "," USE("d2") "]}");
-	expect_record(&import, 5, "{\"id\":\"s3\",\"role\":\"tool\",\"tool_call_id\":\"d1\",\"content\":\"x\"}");
+		"{\"id\":\"s2\",\"parent\":\"s1\",\"role\":\"assistant\",\"content\":[" USE("d1") "," USE(
+			"d2") "]}");
+	expect_record(
+		&import, 5, "{\"id\":\"s3\",\"role\":\"tool\",\"tool_call_id\":\"d1\",\"content\":\"x\"}");
 	/* The second result hangs from the first, so that walking up from s5 meets both. */
 	expect_record(&import, 6,
-		"{\"id\":\"s4\",\"parent\":\"s3\",\"role\":\"tool\",\"tool_call_id\":\"d2\",\"content\":\"y\"}");
+		"{\"id\":\"s4\",\"parent\":\"s3\",\"role\":\"tool\",\"tool_call_id\":\"d2\",\"content\":"
+		"\"y\"}");
 	expect_record(&import, 7,
 		"{\"id\":\"s5\",\"parent\":\"s4\",\"role\":\"assistant\",\"content\":[" TEXT("found") "]}");
 	expect_record(&import, 8, "{\"id\":\"b\",\"role\":\"assistant\",\"content\":[" TEXT("done") "]}");
@@ -152,7 +174,8 @@ static void sidechain_first_in_the_file__comes_after_the_main_lines_first_messag
 	import_release(&import);
 
 	/* A sub-agent's own file has no other line. */
-	import_text(&import, NULL, SIDE_USER("s", "null", "\"sub\"") SIDE_MODEL("t", "\"s\"", "m", TEXT("ok")));
+	import_text(
+		&import, NULL, SIDE_USER("s", "null", "\"sub\"") SIDE_MODEL("t", "\"s\"", "m", TEXT("ok")));
 	expect_counts(&import, 2, 0, 0, 1);
 	expect_record(&import, 1, "{\"id\":\"t\",\"role\":\"assistant\",\"content\":[" TEXT("ok") "]}");
 	import_release(&import);
@@ -164,14 +187,15 @@ static void edit_and_retry__are_branches_and_the_last_is_the_line(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", TEXT("one")) USER("v", "\"a\"", "\"old\"")
-			MODEL("b", "\"v\"", "n", TEXT("two")) USER("w", "\"a\"", "\"new\"")
-				MODEL("c", "\"w\"", "o", TEXT("three")) MODEL("d", "\"w\"", "p", TEXT("again")));
+		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", TEXT("one")) USER("v", "\"a\"",
+			"\"old\"") MODEL("b", "\"v\"", "n", TEXT("two")) USER("w", "\"a\"", "\"new\"")
+			MODEL("c", "\"w\"", "o", TEXT("three")) MODEL("d", "\"w\"", "p", TEXT("again")));
 	expect_counts(&import, 7, 0, 0, 6);
 	expect_record(&import, 4,
 		"{\"id\":\"w\",\"parent\":\"a\",\"branch\":true,\"role\":\"user\",\"content\":\"new\"}");
 	expect_record(&import, 6,
-		"{\"id\":\"d\",\"parent\":\"w\",\"branch\":true,\"role\":\"assistant\",\"content\":[" TEXT("again") "]}");
+		"{\"id\":\"d\",\"parent\":\"w\",\"branch\":true,\"role\":\"assistant\",\"content\":[" TEXT(
+			"again") "]}");
 	import_release(&import);
 }
 
@@ -181,8 +205,8 @@ static void retry_of_the_same_message_id_elsewhere__is_another_message(void **st
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", TEXT("one")) USER("v", "\"a\"", "\"more\"")
-			MODEL("b", "\"v\"", "m", TEXT("copy")));
+		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", TEXT("one"))
+			USER("v", "\"a\"", "\"more\"") MODEL("b", "\"v\"", "m", TEXT("copy")));
 	expect_counts(&import, 4, 0, 0, 3);
 	import_release(&import);
 }
@@ -193,26 +217,38 @@ static void what_the_client_put_in__is_not_the_persons_word(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "[" TEXT("<system-reminder>be brief</system-reminder>") "," TEXT("hi") "]")
-		"{\"parentUuid\":\"u\",\"type\":\"user\",\"isMeta\":true,\"message\":{\"role\":\"user\",\"content\":\"caveat\"},"
-		"\"uuid\":\"x\"}\n"
-		USER("y", "\"x\"", "\"<local-command-stdout>bye</local-command-stdout>\"")
-		USER("z", "\"y\"", "[" TEXT("[Request interrupted by user]") "]")
-		USER("k", "\"z\"", "\"<command-name>/init</command-name>\"")
-		USER("l", "\"k\"", "\"see <system-reminder>x</system-reminder>\""));
+		USER("u", "null",
+			"[" TEXT("<system-reminder>be brief</system-reminder>") "," TEXT(
+				"hi") "]") "{\"parentUuid\":\"u\",\"type\":\"user\",\"isMeta\":true,"
+					   "\"message\":{\"role\":\"user\",\"content\":\"caveat\"},"
+					   "\"uuid\":\"x\"}\n" USER("y", "\"x\"",
+						   "\"<local-command-stdout>bye</local-command-stdout>\"")
+						   USER("z", "\"y\"",
+							   "[" TEXT("[Request interrupted by user]") "]")
+							   USER("k", "\"z\"",
+								   "\"<command-name>/init</command-name>\"")
+								   USER("l", "\"k\"",
+									   "\"see "
+									   "<system-reminder>x</"
+									   "system-reminder>\""));
 	expect_counts(&import, 7, 0, 0, 6);
 	expect_record(&import, 0,
-		"{\"id\":\"u\",\"role\":\"user\",\"content\":[" TEXT("<system-reminder>be brief</system-reminder>") "],"
-		"\"origin\":\"injected\"}");
+		"{\"id\":\"u\",\"role\":\"user\",\"content\":[" TEXT(
+			"<system-reminder>be brief</system-reminder>") "],"
+								       "\"origin\":\"injected\"}");
 	expect_record(&import, 1, "{\"id\":\"u.2\",\"role\":\"user\",\"content\":[" TEXT("hi") "]}");
-	expect_record(&import, 2, "{\"id\":\"x\",\"role\":\"user\",\"content\":\"caveat\",\"origin\":\"injected\"}");
+	expect_record(&import, 2,
+		"{\"id\":\"x\",\"role\":\"user\",\"content\":\"caveat\",\"origin\":\"injected\"}");
 	expect_record(&import, 3,
-		"{\"id\":\"y\",\"role\":\"user\",\"content\":\"<local-command-stdout>bye</local-command-stdout>\","
+		"{\"id\":\"y\",\"role\":\"user\",\"content\":\"<local-command-stdout>bye</"
+		"local-command-stdout>\","
 		"\"origin\":\"injected\"}");
 	expect_record(&import, 4,
-		"{\"id\":\"z\",\"role\":\"user\",\"content\":[" TEXT("[Request interrupted by user]") "],"
-		"\"origin\":\"injected\"}");
-	expect_record(&import, 5, "{\"id\":\"k\",\"role\":\"user\",\"content\":\"<command-name>/init</command-name>\"}");
+		"{\"id\":\"z\",\"role\":\"user\",\"content\":[" TEXT(
+			"[Request interrupted by user]") "],"
+							 "\"origin\":\"injected\"}");
+	expect_record(&import, 5,
+		"{\"id\":\"k\",\"role\":\"user\",\"content\":\"<command-name>/init</command-name>\"}");
 	expect_record(&import, 6,
 		"{\"id\":\"l\",\"role\":\"user\",\"content\":\"see <system-reminder>x</system-reminder>\"}");
 	import_release(&import);
@@ -224,12 +260,13 @@ static void result_and_text_in_one_line__are_two_messages(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1"))
-		USER("r", "\"a\"", "[{\"type\":\"tool_result\",\"tool_use_id\":\"c1\",\"is_error\":true,\"content\":[" TEXT("no") "]}," TEXT("stop") "]")
-		MODEL("b", "\"r\"", "n", TEXT("ok")));
+		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1")) USER("r", "\"a\"",
+			"[{\"type\":\"tool_result\",\"tool_use_id\":\"c1\",\"is_error\":true,\"content\":"
+			"[" TEXT("no") "]}," TEXT("stop") "]") MODEL("b", "\"r\"", "n", TEXT("ok")));
 	expect_counts(&import, 5, 1, 1, 4);
 	expect_record(&import, 2,
-		"{\"id\":\"r\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":[" TEXT("no") "],\"is_error\":true}");
+		"{\"id\":\"r\",\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":[" TEXT(
+			"no") "],\"is_error\":true}");
 	expect_record(&import, 3, "{\"id\":\"r.2\",\"role\":\"user\",\"content\":[" TEXT("stop") "]}");
 	expect_record(&import, 4, "{\"id\":\"b\",\"role\":\"assistant\",\"content\":[" TEXT("ok") "]}");
 	import_release(&import);
@@ -241,15 +278,19 @@ static void compaction__goes_on_with_the_line_and_its_summary_has_an_origin(void
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", TEXT("one"))
-		"{\"parentUuid\":null,\"logicalParentUuid\":\"a\",\"type\":\"system\",\"subtype\":\"compact_boundary\",\"uuid\":\"k\"}\n"
-		"{\"parentUuid\":\"k\",\"type\":\"user\",\"isCompactSummary\":true,\"message\":{\"role\":\"user\",\"content\":\"so far\"},"
-		"\"uuid\":\"s\"}\n"
-		MODEL("b", "\"s\"", "n", TEXT("two"))
-		"{\"parentUuid\":null,\"logicalParentUuid\":\"gone\",\"type\":\"system\",\"subtype\":\"compact_boundary\",\"uuid\":\"l\"}\n"
-		USER("v", "\"l\"", "\"next\""));
+		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m",
+			TEXT("one")) "{\"parentUuid\":null,\"logicalParentUuid\":\"a\",\"type\":\"system\","
+				     "\"subtype\":\"compact_boundary\",\"uuid\":\"k\"}\n"
+				     "{\"parentUuid\":\"k\",\"type\":\"user\",\"isCompactSummary\":true,"
+				     "\"message\":{\"role\":\"user\",\"content\":\"so far\"},"
+				     "\"uuid\":\"s\"}\n" MODEL("b", "\"s\"", "n",
+					     TEXT("two")) "{\"parentUuid\":null,\"logicalParentUuid\":"
+							  "\"gone\",\"type\":\"system\",\"subtype\":"
+							  "\"compact_boundary\",\"uuid\":\"l\"}\n" USER("v",
+								  "\"l\"", "\"next\""));
 	expect_counts(&import, 5, 0, 0, 4);
-	expect_record(&import, 2, "{\"id\":\"s\",\"role\":\"user\",\"content\":\"so far\",\"origin\":\"summary\"}");
+	expect_record(
+		&import, 2, "{\"id\":\"s\",\"role\":\"user\",\"content\":\"so far\",\"origin\":\"summary\"}");
 	expect_record(&import, 3, "{\"id\":\"b\",\"role\":\"assistant\",\"content\":[" TEXT("two") "]}");
 	expect_record(&import, 4, "{\"id\":\"v\",\"role\":\"user\",\"content\":\"next\"}");
 	assert_true(has_warning(&import, 6, "goes on from the last message"));
@@ -274,9 +315,11 @@ static void file_that_begins_in_the_middle__keeps_its_orphan_result(void **state
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("r", "\"gone\"", RESULT("c0", "late")) USER("u", "\"r\"", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1")));
+		USER("r", "\"gone\"", RESULT("c0", "late")) USER("u", "\"r\"", "\"hi\"")
+			MODEL("a", "\"u\"", "m", USE("c1")));
 	expect_counts(&import, 3, 1, 1, 2);
-	expect_record(&import, 0, "{\"id\":\"r\",\"role\":\"tool\",\"tool_call_id\":\"c0\",\"content\":\"late\"}");
+	expect_record(
+		&import, 0, "{\"id\":\"r\",\"role\":\"tool\",\"tool_call_id\":\"c0\",\"content\":\"late\"}");
 	assert_true(has_warning(&import, 1, "begins in the middle"));
 	assert_true(has_warning(&import, 1, "whose call is not in the file"));
 	import_release(&import);
@@ -288,9 +331,10 @@ static void glued_lines_and_a_second_copy__are_read_once(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		"{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"},\"uuid\":\"u\"}"
-		"{\"type\":\"summary\",\"summary\":\"Greeting\",\"leafUuid\":\"u\"}\n"
-		USER("u", "null", "\"hi\"") USER("v", "\"u\"", "\"more\""));
+		"{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"},"
+		"\"uuid\":\"u\"}"
+		"{\"type\":\"summary\",\"summary\":\"Greeting\",\"leafUuid\":\"u\"}\n" USER(
+			"u", "null", "\"hi\"") USER("v", "\"u\"", "\"more\""));
 	expect_counts(&import, 2, 0, 0, 1);
 	assert_true(has_warning(&import, 1, "two records on one line"));
 	assert_true(has_warning(&import, 2, "a second time"));
@@ -316,14 +360,18 @@ static void error_message_of_the_client__is_not_the_models_word(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"")
-		"{\"parentUuid\":\"u\",\"type\":\"assistant\",\"isApiErrorMessage\":true,\"message\":{\"id\":\"m\",\"model\":\"<synthetic>\","
-		"\"role\":\"assistant\",\"content\":[" TEXT("API Error: 500") "]},\"uuid\":\"a\"}\n");
+		USER("u", "null",
+			"\"hi\"") "{\"parentUuid\":\"u\",\"type\":\"assistant\",\"isApiErrorMessage\":true,"
+				  "\"message\":{\"id\":\"m\",\"model\":\"<synthetic>\","
+				  "\"role\":\"assistant\",\"content\":[" TEXT(
+					  "API Error: 500") "]},\"uuid\":\"a\"}\n");
 	expect_counts(&import, 2, 0, 0, 1);
 	expect_record(&import, 1,
-		"{\"id\":\"a\",\"role\":\"assistant\",\"content\":[" TEXT("API Error: 500") "],\"origin\":\"injected\"}");
+		"{\"id\":\"a\",\"role\":\"assistant\",\"content\":[" TEXT(
+			"API Error: 500") "],\"origin\":\"injected\"}");
 	expect_source(&import, 1,
-		"{\"parentUuid\":\"u\",\"isApiErrorMessage\":true,\"message\":{\"id\":\"m\",\"model\":\"<synthetic>\"}}");
+		"{\"parentUuid\":\"u\",\"isApiErrorMessage\":true,\"message\":{\"id\":\"m\",\"model\":\"<"
+		"synthetic>\"}}");
 	import_release(&import);
 }
 
@@ -337,15 +385,17 @@ static void what_stands_twice__is_stored_once_and_can_be_found_again(void **stat
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m", USE("c1"))
-		"{\"parentUuid\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
-		"\"tool_use_id\":\"c1\",\"content\":\"<" LONG ">\"}]},\"uuid\":\"r\",\"toolUseResult\":{\"stdout\":\"" LONG
-		"\",\"stderr\":\"\",\"other\":\"x" LONG "\"}}\n");
+		USER("u", "null", "\"hi\"") MODEL("a", "\"u\"", "m",
+			USE("c1")) "{\"parentUuid\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\","
+				   "\"content\":[{\"type\":\"tool_result\","
+				   "\"tool_use_id\":\"c1\",\"content\":\"<" LONG
+				   ">\"}]},\"uuid\":\"r\",\"toolUseResult\":{\"stdout\":\"" LONG
+				   "\",\"stderr\":\"\",\"other\":\"x" LONG "\"}}\n");
 	expect_counts(&import, 3, 1, 1, 2);
 	/* At byte 2 of the content's text (after the quote and the bracket), 200 bytes long. */
 	expect_source(&import, 2,
-		"{\"parentUuid\":\"a\",\"toolUseResult\":{\"stdout\":{\"in_content\":[2,200]},\"stderr\":\"\",\"other\":\"x" LONG
-		"\"}}");
+		"{\"parentUuid\":\"a\",\"toolUseResult\":{\"stdout\":{\"in_content\":[2,200]},\"stderr\":"
+		"\"\",\"other\":\"x" LONG "\"}}");
 	import_release(&import);
 }
 
@@ -355,11 +405,13 @@ static void reserved_and_foreign_ids__are_given_anew_and_parents_follow(void **s
 	(void)state;
 
 	import_text(&import, NULL,
-		USER("m1", "null", "\"hi\"") MODEL("a", "\"m1\"", "m", TEXT("one")) MODEL("b", "\"m1\"", "n", TEXT("two")));
+		USER("m1", "null", "\"hi\"") MODEL("a", "\"m1\"", "m", TEXT("one"))
+			MODEL("b", "\"m1\"", "n", TEXT("two")));
 	expect_counts(&import, 3, 0, 0, 2);
 	expect_record(&import, 0, "{\"id\":\"i-1\",\"role\":\"user\",\"content\":\"hi\"}");
 	expect_record(&import, 2,
-		"{\"id\":\"b\",\"parent\":\"i-1\",\"branch\":true,\"role\":\"assistant\",\"content\":[" TEXT("two") "]}");
+		"{\"id\":\"b\",\"parent\":\"i-1\",\"branch\":true,\"role\":\"assistant\",\"content\":[" TEXT(
+			"two") "]}");
 	import_release(&import);
 }
 
@@ -368,7 +420,8 @@ static void parents_in_a_circle__do_not_lose_a_message(void **state)
 	struct import import;
 	(void)state;
 
-	import_text(&import, NULL, USER("u", "\"v\"", "\"hi\"") USER("v", "\"u\"", "\"ho\"") USER("w", "\"w\"", "\"ha\""));
+	import_text(&import, NULL,
+		USER("u", "\"v\"", "\"hi\"") USER("v", "\"u\"", "\"ho\"") USER("w", "\"w\"", "\"ha\""));
 	expect_counts(&import, 3, 0, 0, 2);
 	import_release(&import);
 }

@@ -10,41 +10,53 @@
 
 static const char CLAUDE[] =
 	"{\"type\":\"summary\",\"summary\":\"T\",\"leafUuid\":\"u\"}\n"
-	"{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
-	"\"<system-reminder>x</system-reminder>\"},{\"type\":\"text\",\"text\":\"\\u00e9\xc3\xa9\"}]},\"uuid\":\"u\"}\n"
+	"{\"parentUuid\":null,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":"
+	"\"text\",\"text\":"
+	"\"<system-reminder>x</"
+	"system-reminder>\"},{\"type\":\"text\",\"text\":\"\\u00e9\xc3\xa9\"}]},\"uuid\":\"u\"}\n"
 	"{\"parentUuid\":\"u\",\"type\":\"progress\",\"uuid\":\"p\"}\n"
-	"{\"parentUuid\":\"p\",\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":"
+	"{\"parentUuid\":\"p\",\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\","
+	"\"content\":[{\"type\":"
 	"\"tool_use\",\"id\":\"c1\",\"name\":\"ls\",\"input\":{\"a\":[1]}}]},\"uuid\":\"a\"}\n"
-	"{\"parentUuid\":\"a\",\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":"
+	"{\"parentUuid\":\"a\",\"type\":\"assistant\",\"message\":{\"id\":\"m\",\"role\":\"assistant\","
+	"\"content\":[{\"type\":"
 	"\"tool_use\",\"id\":\"c2\",\"name\":\"ls\",\"input\":{}}]},\"uuid\":\"b\"}\n"
-	"{\"parentUuid\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
+	"{\"parentUuid\":\"a\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":"
+	"\"tool_result\","
 	"\"tool_use_id\":\"c1\",\"content\":\"one\"}]},\"uuid\":\"r\",\"toolUseResult\":{\"o\":\"one\"}}\n"
-	"{\"parentUuid\":null,\"isSidechain\":true,\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"s\"},\"uuid\":\"s\"}"
-	"{\"parentUuid\":\"u\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"edit\"},\"uuid\":\"e\"}\n";
+	"{\"parentUuid\":null,\"isSidechain\":true,\"type\":\"user\",\"message\":{\"role\":\"user\","
+	"\"content\":\"s\"},\"uuid\":\"s\"}"
+	"{\"parentUuid\":\"u\",\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"edit\"},"
+	"\"uuid\":\"e\"}\n";
 
-static const char PI[] =
-	"{\"type\":\"session\",\"id\":\"s1\",\"cwd\":\"/x\"}\n"
-	"{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n"
-	"{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c1\","
-	"\"name\":\"ls\",\"arguments\":{}}]}}{\"type\":\"thinking_level_change\"}\n"
-	"{\"type\":\"message\",\"message\":{\"role\":\"bashExecution\",\"command\":\"ls\",\"output\":\"x\"}}\n"
-	"{\"type\":\"message\",\"message\":{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\"content\":[{\"type\":\"image\","
-	"\"data\":\"AA\",\"mimeType\":\"image/png\"}]}}\n"
-	"{\"type\":\"compaction\",\"summary\":\"so far\"}\n";
+static const char PI[] = "{\"type\":\"session\",\"id\":\"s1\",\"cwd\":\"/x\"}\n"
+			 "{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n"
+			 "{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":"
+			 "\"toolCall\",\"id\":\"c1\","
+			 "\"name\":\"ls\",\"arguments\":{}}]}}{\"type\":\"thinking_level_change\"}\n"
+			 "{\"type\":\"message\",\"message\":{\"role\":\"bashExecution\",\"command\":\"ls\","
+			 "\"output\":\"x\"}}\n"
+			 "{\"type\":\"message\",\"message\":{\"role\":\"toolResult\",\"toolCallId\":\"c1\","
+			 "\"content\":[{\"type\":\"image\","
+			 "\"data\":\"AA\",\"mimeType\":\"image/png\"}]}}\n"
+			 "{\"type\":\"compaction\",\"summary\":\"so far\"}\n";
 
-static const char CHAT[] =
-	"[{\"task_id\":1,\"traj\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":\"hi\"},\n"
-	"{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":"
-	"{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x\"}]},\n"
-	"{\"task_id\":2,\"traj\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"ho\"}],\"name\":\"ana\"}]}]";
+static const char CHAT[] = "[{\"task_id\":1,\"traj\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":"
+			   "\"user\",\"content\":\"hi\"},\n"
+			   "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"type\":"
+			   "\"function\",\"function\":"
+			   "{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":"
+			   "\"c\",\"content\":\"x\"}]},\n"
+			   "{\"task_id\":2,\"traj\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\","
+			   "\"text\":\"ho\"}],\"name\":\"ana\"}]}]";
 
-static const char LOG[] =
-	"{\"type\":\"session\",\"id\":\"s\",\"v\":1}\n"
-	"{\"seq\":1,\"role\":\"user\",\"content\":\"hi\"}\n"
-	"{\"seq\":2,\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{}}]}\n"
-	"{\"seq\":3,\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x\"}\n"
-	"{\"seq\":4,\"type\":\"rewind\",\"to\":\"m1\"}\n"
-	"{\"seq\":5,\"role\":\"assistant\",\"content\":\"other\"}\n";
+static const char LOG[] = "{\"type\":\"session\",\"id\":\"s\",\"v\":1}\n"
+			  "{\"seq\":1,\"role\":\"user\",\"content\":\"hi\"}\n"
+			  "{\"seq\":2,\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":"
+			  "\"c\",\"name\":\"f\",\"input\":{}}]}\n"
+			  "{\"seq\":3,\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"x\"}\n"
+			  "{\"seq\":4,\"type\":\"rewind\",\"to\":\"m1\"}\n"
+			  "{\"seq\":5,\"role\":\"assistant\",\"content\":\"other\"}\n";
 
 static const struct {
 	const char *format, *text;
@@ -92,7 +104,8 @@ static int read_exactly(const char *format, const char *text, size_t len, uint64
 	int rc = import_read(format, copy, len, &import, &error);
 	assert_true(rc == 0 || rc == BOBBIN_EINPUT || rc == BOBBIN_EUNSUPPORTED);
 	if (rc)
-		assert_true(error.code == rc && error.message[0] != '\0' && error.line >= 1 && error.offset <= len);
+		assert_true(error.code == rc && error.message[0] != '\0' && error.line >= 1 &&
+			    error.offset <= len);
 	*ret_messages = rc ? 0 : total(&import);
 	for (size_t i = 0; i < import.warning_count; i++)
 		assert_true(import.warnings[i].offset <= len);
@@ -138,8 +151,10 @@ static void every_byte_changed__never_crashes(void **state)
 
 static void broken_lines_in_the_middle__are_reported_and_the_rest_is_read(void **state)
 {
-	static const char HEAD[] = "{\"type\":\"session\",\"id\":\"s\",\"v\":1}\n{\"seq\":1,\"role\":\"user\",\"content\":\"a\"}\n";
-	static const char TORN[] = "{\"seq\":2,\"role\":\"user\",\"cont{\"seq\":3,\"role\":\"user\",\"content\":\"c\"}\n";
+	static const char HEAD[] = "{\"type\":\"session\",\"id\":\"s\",\"v\":1}\n{\"seq\":1,\"role\":"
+				   "\"user\",\"content\":\"a\"}\n";
+	static const char TORN[] =
+		"{\"seq\":2,\"role\":\"user\",\"cont{\"seq\":3,\"role\":\"user\",\"content\":\"c\"}\n";
 	static const char LATIN[] = "{\"seq\":4,\"role\":\"user\",\"content\":\"\xe9\"}\n";
 	static const char TAIL[] = "{\"seq\":5,\"role\":\"user\",\"content\":\"e\"}\n";
 	struct buffer text = BUFFER_INIT(1 << 16);
@@ -165,7 +180,8 @@ static void broken_lines_in_the_middle__are_reported_and_the_rest_is_read(void *
 	buffer_release(&text);
 }
 
-static void expect_refusal(const char *format, const char *text, size_t len, int code, uint64_t line, uint64_t offset)
+static void expect_refusal(
+	const char *format, const char *text, size_t len, int code, uint64_t line, uint64_t offset)
 {
 	struct bobbin_error error = {0};
 	struct import import;
@@ -262,7 +278,8 @@ static void formats_of_other_products__are_not_taken_for_ours(void **state)
 	static const char *const FOREIGN[] = {
 		"{\"info\":{\"id\":\"ses_1\"},\"messages\":[{\"info\":{\"role\":\"user\"},\"parts\":[]}]}",
 		"{\"sessionId\":\"x\",\"messages\":[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\"}]}",
-		"{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{}}\n{\"timestamp\":\"t\",\"type\":\"response_item\",\"payload\":{}}\n",
+		"{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{}}\n{\"timestamp\":\"t\","
+		"\"type\":\"response_item\",\"payload\":{}}\n",
 		"{\"type\":\"session.start\",\"data\":{},\"id\":\"1\",\"parentId\":null}\n",
 		"{\"trajectory\":[],\"history\":[]}",
 		"{\"prompt\":{\"replies\":[]}}",

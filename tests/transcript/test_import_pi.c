@@ -12,12 +12,16 @@ static void call_and_result__keep_their_blocks_and_order(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER USER("hi") "\n"
-		ENTRY("{\"role\":\"assistant\",\"model\":\"x\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"a\\u0062\","
-		      "\"thinkingSignature\":\"S=\"},{\"type\":\"text\",\"text\":\"look\"},{\"type\":\"toolCall\",\"id\":\"c1\","
-		      "\"name\":\"ls\",\"arguments\":{\"p\":1.10},\"partialJson\":\"{\"}],\"usage\":{\"input\":3}}") "\n"
-		ENTRY("{\"role\":\"toolResult\",\"toolCallId\":\"c1\",\"toolName\":\"ls\",\"isError\":true,\"content\":"
-		      "[{\"type\":\"text\",\"text\":\"no\"}],\"details\":{\"d\":1}}") "\n");
+		HEADER USER("hi") "\n" ENTRY(
+			"{\"role\":\"assistant\",\"model\":\"x\",\"content\":[{\"type\":\"thinking\","
+			"\"thinking\":\"a\\u0062\","
+			"\"thinkingSignature\":\"S=\"},{\"type\":\"text\",\"text\":\"look\"},{\"type\":"
+			"\"toolCall\",\"id\":\"c1\","
+			"\"name\":\"ls\",\"arguments\":{\"p\":1.10},\"partialJson\":\"{\"}],\"usage\":{"
+			"\"input\":3}}") "\n" ENTRY("{\"role\":\"toolResult\",\"toolCallId\":\"c1\","
+						    "\"toolName\":\"ls\",\"isError\":true,\"content\":"
+						    "[{\"type\":\"text\",\"text\":\"no\"}],\"details\":{"
+						    "\"d\":1}}") "\n");
 	assert_string_equal(import.format, "pi");
 	assert_int_equal(import.conversations[0].foreign_id.len, 2);
 	expect_counts(&import, 3, 1, 1, 2);
@@ -25,15 +29,19 @@ static void call_and_result__keep_their_blocks_and_order(void **state)
 		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}],\"ts\":\"t\"}");
 	expect_record(&import, 1,
 		"{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"a\\u0062\","
-		"\"thinkingSignature\":\"S=\"},{\"type\":\"text\",\"text\":\"look\"},{\"type\":\"tool_call\",\"id\":\"c1\","
+		"\"thinkingSignature\":\"S=\"},{\"type\":\"text\",\"text\":\"look\"},{\"type\":\"tool_call\","
+		"\"id\":\"c1\","
 		"\"name\":\"ls\",\"arguments\":{\"p\":1.10},\"partialJson\":\"{\"}],\"ts\":\"t\"}");
 	expect_source(&import, 1,
-		"{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"assistant\",\"model\":\"x\",\"usage\":{\"input\":3}}}");
+		"{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"assistant\",\"model\":"
+		"\"x\",\"usage\":{\"input\":3}}}");
 	expect_record(&import, 2,
-		"{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"name\":\"ls\",\"content\":[{\"type\":\"text\",\"text\":\"no\"}],"
+		"{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"name\":\"ls\",\"content\":[{\"type\":\"text\","
+		"\"text\":\"no\"}],"
 		"\"is_error\":true,\"ts\":\"t\"}");
 	expect_source(&import, 2,
-		"{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"toolResult\",\"details\":{\"d\":1}}}");
+		"{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"toolResult\",\"details\":{"
+		"\"d\":1}}}");
 	import_release(&import);
 }
 
@@ -43,9 +51,11 @@ static void picture_in_a_result__takes_the_canonical_form(void **state)
 	(void)state;
 
 	import_text(&import, "pi",
-		ENTRY("{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":\"image/png\"}]}"));
+		ENTRY("{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"AAAA\",\"mimeType\":"
+		      "\"image/png\"}]}"));
 	expect_record(&import, 0,
-		"{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\","
+		"{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_"
+		"type\":\"image/png\","
 		"\"data\":\"AAAA\"}}],\"ts\":\"t\"}");
 	import_release(&import);
 }
@@ -56,11 +66,13 @@ static void command_the_person_ran__is_injected_text(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER ENTRY("{\"role\":\"bashExecution\",\"command\":\"ls \\\"a\\\"\",\"output\":\"x\\ny\",\"exitCode\":2,"
+		HEADER ENTRY("{\"role\":\"bashExecution\",\"command\":\"ls "
+			     "\\\"a\\\"\",\"output\":\"x\\ny\",\"exitCode\":2,"
 			     "\"cancelled\":false,\"truncated\":true}"));
 	expect_counts(&import, 1, 0, 0, 0);
 	expect_record(&import, 0,
-		"{\"role\":\"user\",\"content\":\"$ ls \\\"a\\\"\\nx\\ny\\n[exit code 2]\\n[output truncated]\","
+		"{\"role\":\"user\",\"content\":\"$ ls \\\"a\\\"\\nx\\ny\\n[exit code 2]\\n[output "
+		"truncated]\","
 		"\"origin\":\"injected\",\"ts\":\"t\"}");
 	import_release(&import);
 }
@@ -71,10 +83,12 @@ static void compaction__is_a_summary_on_the_line(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER USER("hi") "\n{\"type\":\"compaction\",\"timestamp\":\"t\",\"summary\":\"so far\",\"firstKeptEntryIndex\":1,"
+		HEADER USER("hi") "\n{\"type\":\"compaction\",\"timestamp\":\"t\",\"summary\":\"so "
+				  "far\",\"firstKeptEntryIndex\":1,"
 				  "\"tokensBefore\":9}\n" USER("more"));
 	expect_counts(&import, 3, 0, 0, 2);
-	expect_record(&import, 1, "{\"role\":\"user\",\"content\":\"so far\",\"origin\":\"summary\",\"ts\":\"t\"}");
+	expect_record(
+		&import, 1, "{\"role\":\"user\",\"content\":\"so far\",\"origin\":\"summary\",\"ts\":\"t\"}");
 	expect_source(&import, 1,
 		"{\"type\":\"compaction\",\"timestamp\":\"t\",\"firstKeptEntryIndex\":1,\"tokensBefore\":9}");
 	import_release(&import);
@@ -86,10 +100,13 @@ static void aborted_reply__keeps_its_calls_in_the_middle_of_the_line(void **stat
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER USER("hi") "\n"
-		ENTRY("{\"role\":\"assistant\",\"stopReason\":\"aborted\",\"content\":[{\"type\":\"toolCall\",\"id\":\"c1\","
-		      "\"name\":\"ls\",\"arguments\":{}}]}") "\n"
-		ENTRY("{\"role\":\"assistant\",\"stopReason\":\"error\",\"content\":[]}") "\n" USER("again"));
+		HEADER USER("hi") "\n" ENTRY(
+			"{\"role\":\"assistant\",\"stopReason\":\"aborted\",\"content\":[{\"type\":"
+			"\"toolCall\",\"id\":\"c1\","
+			"\"name\":\"ls\",\"arguments\":{}}]}") "\n" ENTRY("{\"role\":\"assistant\","
+									  "\"stopReason\":\"error\","
+									  "\"content\":[]}") "\n" USER("agai"
+												       "n"));
 	expect_counts(&import, 4, 1, 0, 3);
 	expect_record(&import, 2, "{\"role\":\"assistant\",\"content\":[],\"ts\":\"t\"}");
 	import_release(&import);
@@ -106,8 +123,9 @@ static void glued_entries__are_both_read(void **state)
 	import_release(&import);
 }
 
-#define NODE(id, parent, text) \
-	"{\"type\":\"message\",\"id\":\"" id "\",\"parentId\":" parent ",\"message\":{\"role\":\"user\",\"content\":\"" text "\"}}\n"
+#define NODE(id, parent, text)                                                                               \
+	"{\"type\":\"message\",\"id\":\"" id "\",\"parentId\":" parent                                       \
+	",\"message\":{\"role\":\"user\",\"content\":\"" text "\"}}\n"
 
 static void entries_with_parents__make_a_tree(void **state)
 {
@@ -115,13 +133,14 @@ static void entries_with_parents__make_a_tree(void **state)
 	(void)state;
 
 	import_text(&import, NULL,
-		HEADER NODE("a", "null", "one")
-		"{\"type\":\"model_change\",\"id\":\"x\",\"parentId\":\"a\"}\n"
-		NODE("b", "\"x\"", "two") NODE("c", "\"x\"", "other two"));
+		HEADER NODE("a", "null",
+			"one") "{\"type\":\"model_change\",\"id\":\"x\",\"parentId\":\"a\"}\n" NODE("b",
+			"\"x\"", "two") NODE("c", "\"x\"", "other two"));
 	expect_counts(&import, 3, 0, 0, 2);
 	expect_record(&import, 1, "{\"id\":\"b\",\"role\":\"user\",\"content\":\"two\"}");
 	expect_record(&import, 2,
-		"{\"id\":\"c\",\"parent\":\"a\",\"branch\":true,\"role\":\"user\",\"content\":\"other two\"}");
+		"{\"id\":\"c\",\"parent\":\"a\",\"branch\":true,\"role\":\"user\",\"content\":\"other "
+		"two\"}");
 	import_release(&import);
 }
 

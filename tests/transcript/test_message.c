@@ -9,7 +9,8 @@
 #include "support/fail.h"
 #include "transcript/message.h"
 
-static int parse(const char *text, struct arena *arena, struct message *ret_message, struct bobbin_error *error)
+static int parse(
+	const char *text, struct arena *arena, struct message *ret_message, struct bobbin_error *error)
 {
 	struct json record;
 	assert_int_equal(json_parse(text, strlen(text), &record, NULL), 0);
@@ -40,7 +41,8 @@ static void members__are_read_and_decoded(void **state)
 	struct message message;
 	(void)state;
 
-	parse_well("{\"seq\":7,\"id\":\"a\\u0062\",\"parent\":\"p\",\"branch\":true,\"role\":\"tool\",\"tool_call_id\":\"c\\/1\","
+	parse_well("{\"seq\":7,\"id\":\"a\\u0062\",\"parent\":\"p\",\"branch\":true,\"role\":\"tool\",\"tool_"
+		   "call_id\":\"c\\/1\","
 		   "\"name\":\"ls\",\"content\":\"x\",\"is_error\":true,\"marker\":\"unknown\"}",
 		&arena, &message);
 	assert_int_equal(message.role, ROLE_TOOL);
@@ -72,7 +74,8 @@ static void what_is_absent_or_null__has_its_default(void **state)
 	assert_int_equal(message.content.type, JSON_ABSENT);
 	assert_null(message.id.data);
 	assert_int_equal(message.seq, 0);
-	parse_well("{\"role\":\"user\",\"parent\":null,\"id\":null,\"content\":null,\"tool_calls\":null,\"origin\":null}",
+	parse_well("{\"role\":\"user\",\"parent\":null,\"id\":null,\"content\":null,\"tool_calls\":null,"
+		   "\"origin\":null}",
 		&arena, &message);
 	assert_int_equal(message.parent_kind, PARENT_ROOT);
 	assert_null(message.id.data);
@@ -189,7 +192,7 @@ static void blocks__come_in_order_with_their_bytes(void **state)
 		expect_json(block.arguments, EXPECTED[i].arguments);
 		/* The exact bytes lie inside the record. */
 		assert_true(block.value.text > message.record.text &&
-			block.value.text + block.value.len < message.record.text + message.record.len);
+			    block.value.text + block.value.len < message.record.text + message.record.len);
 	}
 	assert_false(block_iter_next(&iter, &block));
 	assert_int_equal(iter.error, 0);
@@ -199,8 +202,9 @@ static void blocks__come_in_order_with_their_bytes(void **state)
 
 static void empty_content__gives_no_block(void **state)
 {
-	static const char *const EMPTY[] = {"{\"role\":\"user\",\"content\":\"\"}", "{\"role\":\"user\",\"content\":null}",
-		"{\"role\":\"user\",\"content\":[]}", "{\"role\":\"user\"}"};
+	static const char *const EMPTY[] = {"{\"role\":\"user\",\"content\":\"\"}",
+		"{\"role\":\"user\",\"content\":null}", "{\"role\":\"user\",\"content\":[]}",
+		"{\"role\":\"user\"}"};
 	struct arena arena = ARENA_INIT;
 	(void)state;
 
@@ -222,8 +226,10 @@ static void text__is_joined_by_newlines_without_lone_surrogates(void **state)
 	struct message message;
 	(void)state;
 
-	parse_well("{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\\ud83d\"},{\"type\":\"image\"},"
-		   "{\"type\":\"input_text\",\"text\":\"b\\n\"},{\"type\":\"thinking\",\"thinking\":\"no\"}]}",
+	parse_well(
+		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\\ud83d\"},{\"type\":"
+		"\"image\"},"
+		"{\"type\":\"input_text\",\"text\":\"b\\n\"},{\"type\":\"thinking\",\"thinking\":\"no\"}]}",
 		&arena, &message);
 	message_add_text(&message, &arena, &out);
 	assert_int_equal(buffer_error(&out), 0);
@@ -243,7 +249,8 @@ static void size__counts_what_the_model_sees(void **state)
 	/* Visible: "a\n" 2, "think" 5, "ls" 2, "{\"p\":1}" 7 (the string's content), "mv" 2, "[1, 2]" 6. */
 	parse_well("{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\\n\"},"
 		   "{\"type\":\"thinking\",\"thinking\":\"think\",\"signature\":\"SSSSSSSS\"},"
-		   "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"AAAAAAAA\"}},"
+		   "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		   "png\",\"data\":\"AAAAAAAA\"}},"
 		   "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"mv\",\"input\":[1, 2]}],"
 		   "\"tool_calls\":[{\"id\":\"c1\",\"name\":\"ls\",\"arguments\":\"{\\\"p\\\":1}\"}]}",
 		&arena, &message);
@@ -267,7 +274,8 @@ static void memory_running_out__is_an_error_at_every_allocation(void **state)
 {
 	/* Escapes, so that every string must be decoded into memory. */
 	static const char TEXT[] =
-		"{\"role\":\"assistant\",\"id\":\"\\u0061\",\"content\":[{\"type\":\"text\",\"text\":\"\\u0061\"},"
+		"{\"role\":\"assistant\",\"id\":\"\\u0061\",\"content\":[{\"type\":\"text\",\"text\":"
+		"\"\\u0061\"},"
 		"{\"type\":\"tool_use\",\"id\":\"\\u0063\",\"name\":\"\\u0063\",\"input\":{}}]}";
 	(void)state;
 

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 #include "support/fail.h"
+#include "tokens/counter.h"
+#include "tokens/overhead.h"
 #include "transcript/path.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -15,9 +17,12 @@
 #define INJECTED "{\"role\":\"user\",\"origin\":\"injected\",\"content\":\"x\"}"
 #define SUMMARY "{\"role\":\"user\",\"origin\":\"summary\",\"content\":\"x\"}"
 #define MODEL "{\"role\":\"assistant\",\"content\":\"yes\"}"
-#define CALLS "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"f\"},{\"id\":\"c2\",\"name\":\"f\"}]}"
+#define CALLS                                                                                                \
+	"{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"f\"},{\"id\":\"c2\",\"name\":"    \
+	"\"f\"}]}"
 #define RESULT(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"x\"}"
-#define MARKED(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"?\",\"marker\":\"interrupted\"}"
+#define MARKED(id)                                                                                           \
+	"{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"?\",\"marker\":\"interrupted\"}"
 
 static struct array_path *path_of(const char *const *texts, size_t count)
 {
@@ -86,7 +91,7 @@ static void sums__grow_by_each_item(void **state)
 		assert_int_equal(item.tokens_before, tokens);
 		assert_int_equal(item.bytes_before, bytes);
 		assert_int_equal(item.bytes, strlen(TEXTS[i]));
-		assert_true(item.tokens > MESSAGE_OVERHEAD_TOKENS);
+		assert_true(item.tokens > OVERHEAD_MESSAGE);
 		tokens += item.tokens;
 		bytes += item.bytes;
 	}
@@ -96,14 +101,14 @@ static void sums__grow_by_each_item(void **state)
 	assert_int_equal(item.calls, 2);
 	assert_int_equal(path_item(path, path->count, &item, NULL), BOBBIN_EINVAL);
 	assert_int_equal(path_item(path, 0, &item, NULL), 0);
-	assert_int_equal(item.tokens, tokens_estimate("hi there", 8) + MESSAGE_OVERHEAD_TOKENS);
+	assert_int_equal(item.tokens, tokens_estimate("hi there", 8) + OVERHEAD_MESSAGE);
 	array_path_free(array);
 }
 
 static void ids__are_given_or_made_from_seq_or_place(void **state)
 {
-	static const char *const TEXTS[] = {
-		"{\"role\":\"user\",\"id\":\"own\"}", "{\"role\":\"user\",\"seq\":17}", "{\"role\":\"user\"}"};
+	static const char *const TEXTS[] = {"{\"role\":\"user\",\"id\":\"own\"}",
+		"{\"role\":\"user\",\"seq\":17}", "{\"role\":\"user\"}"};
 	static const char *const IDS[] = {"own", "m17", "m3"};
 	struct array_path *array = path_of(TEXTS, COUNT(TEXTS));
 	char id[PATH_ID_BYTES];
@@ -118,7 +123,8 @@ static void ids__are_given_or_made_from_seq_or_place(void **state)
 
 static void real_result_that_came_late__takes_the_place_of_the_marked_one(void **state)
 {
-	static const char *const TEXTS[] = {USER, CALLS, MARKED("c1"), MARKED("c2"), USER, RESULT("c2"), MODEL};
+	static const char *const TEXTS[] = {
+		USER, CALLS, MARKED("c1"), MARKED("c2"), USER, RESULT("c2"), MODEL};
 	struct array_path *array = path_of(TEXTS, COUNT(TEXTS));
 	const struct path *path = array_path_path(array);
 	struct arena arena = ARENA_INIT;
@@ -159,8 +165,9 @@ static void empty_array__is_an_empty_path(void **state)
 
 static void memory_running_out__is_an_error_and_leaks_nothing(void **state)
 {
-	struct slice records[] = {SLICE_LITERAL(USER), SLICE_LITERAL("{\"role\":\"user\",\"content\":\"\\u0061\"}"),
-		SLICE_LITERAL(CALLS), SLICE_LITERAL(MARKED("c1")), SLICE_LITERAL(RESULT("c1"))};
+	struct slice records[] = {SLICE_LITERAL(USER),
+		SLICE_LITERAL("{\"role\":\"user\",\"content\":\"\\u0061\"}"), SLICE_LITERAL(CALLS),
+		SLICE_LITERAL(MARKED("c1")), SLICE_LITERAL(RESULT("c1"))};
 	(void)state;
 
 	for (uint64_t nth = 1;; nth++) {
