@@ -376,8 +376,8 @@ static int examine_conversation(
 {
 	struct replay replay = {0};
 	struct array_path *path = NULL;
-	struct slice *records;
-	size_t count;
+	struct slice *records = NULL;
+	size_t count = 0;
 	int rc = line_records(&replay, conversation, &records, &count, error);
 	if (!rc)
 		rc = array_path_new(records, count, NULL, &path, error);

@@ -76,12 +76,13 @@ static int counter_for(const char *encoding, const char *model, struct token_cou
 	if (token_counter_for_encoding(encoding, ret_counter))
 		return 0;
 	return error_set(error, BOBBIN_EUNSUPPORTED,
-		"there is no encoding '%s' in this build; there may be o200k_base and cl100k_base, and there is estimate",
+		"there is no encoding '%s' in this build; there may be o200k_base and cl100k_base, and there "
+		"is estimate",
 		encoding);
 }
 
-int bobbin_count_tokens(const char *encoding, const char *model, const char *text, size_t len, uint64_t *ret_tokens,
-	int *ret_exact, struct bobbin_error *error)
+int bobbin_count_tokens(const char *encoding, const char *model, const char *text, size_t len,
+	uint64_t *ret_tokens, int *ret_exact, struct bobbin_error *error)
 {
 	struct token_counter counter;
 	uint64_t tokens;

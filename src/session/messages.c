@@ -159,12 +159,10 @@ void bobbin_messages_close(bobbin_messages *messages)
 
 /* ---- One after the other ---- */
 
-static uint64_t message_tokens(const struct message *message, struct arena *arena)
+static uint64_t estimated_tokens(const struct message *message, struct arena *arena)
 {
 	struct message_size size;
-	if (message_measure(message, arena, &size) < 0)
-		return 0;
-	return token_classes_estimate(&size.classes) + size.image_tokens;
+	return message_measure(message, arena, &size) < 0 ? 0 : message_size_tokens(&size);
 }
 
 static int fill_ids(
@@ -211,7 +209,7 @@ static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbi
 	if (!record || message_add_readable(&message, &messages->arena, &messages->text) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	*out = (struct bobbin_message){messages->id, messages->parent, message_role_text(message.role),
-		origin_text(&message), node.seq, 0, message_tokens(&message, &messages->arena),
+		origin_text(&message), node.seq, 0, estimated_tokens(&message, &messages->arena),
 		log_on_line(log, number, messages->head) ? node.depth : UINT64_MAX, node.level > 0,
 		message.marker != MARKER_NONE, record, message.record.len,
 		messages->text.data ? messages->text.data : "", messages->text.len};

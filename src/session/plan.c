@@ -172,7 +172,7 @@ static int make(bobbin_plan *plan, uint32_t head, const struct bobbin_window_opt
 {
 	struct window_fixed fixed;
 	struct window_budget budget;
-	token_counter_for_model(options->model, &plan->counter);
+	token_counter_for_model(options->model ? options->model : "", &plan->counter);
 	window_options_of(options, model_window, model_output, &plan->options);
 	int rc = copy_texts(plan, options, error);
 	if (!rc)

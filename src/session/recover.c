@@ -91,8 +91,8 @@ static int missing_records(struct log *log, uint32_t batch, struct arena *arena,
 	struct message message;
 	struct block_iter iter;
 	struct block block;
-	struct slice *answered;
-	size_t answered_count, count = 0;
+	struct slice *answered = NULL;
+	size_t answered_count = 0, count = 0;
 	int rc = answered_ids(log, batch, arena, &answered, &answered_count, error);
 	if (!rc)
 		rc = log_message(log, batch, arena, &message, error);
@@ -123,7 +123,7 @@ int recover_dangling(struct log *log, uint64_t *ret_marked, struct bobbin_error 
 {
 	struct arena arena = ARENA_INIT;
 	struct log_append_options options = {.check_head = true};
-	struct slice *records;
+	struct slice *records = NULL;
 	char head[PATH_ID_BYTES];
 	size_t count = 0;
 	uint32_t batch = open_batch(log);
