@@ -43,6 +43,8 @@ struct json_scan {
 
 	/* The first quote, backslash or control character, or `end`. */
 	const char *(*find_special)(const char *at, const char *end);
+	/* Copies up to the first backslash, or `end`; returns where that is. `to` has room for all of it. */
+	const char *(*copy_plain)(char *to, const char *at, const char *end);
 	/* The length of the longest prefix of whole, valid UTF-8 characters. */
 	size_t (*utf8_prefix)(const char *at, size_t len);
 };

@@ -77,6 +77,13 @@ SCAN_TARGET static inline uint32_t block_quotes(const char *at, uint32_t *ret_ba
 	return block_mask(block_is(bytes, '"'));
 }
 
+SCAN_TARGET static inline uint32_t block_copy(char *to, const char *at)
+{
+	__m256i bytes = block_load(at);
+	_mm256_storeu_si256((__m256i *)(void *)to, bytes);
+	return block_mask(block_is(bytes, '\\'));
+}
+
 struct bracket_masks {
 	uint64_t quote, backslash, open, close;
 };

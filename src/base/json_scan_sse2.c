@@ -80,6 +80,14 @@ static inline uint32_t block_quotes(const char *at, uint32_t *ret_backslash)
 	return block_is(low, high, '"');
 }
 
+static inline uint32_t block_copy(char *to, const char *at)
+{
+	__m128i low = half_load(at), high = half_load(at + 16);
+	_mm_storeu_si128((__m128i *)(void *)to, low);
+	_mm_storeu_si128((__m128i *)(void *)(to + 16), high);
+	return block_is(low, high, '\\');
+}
+
 struct bracket_masks {
 	uint64_t quote, backslash, open, close;
 };

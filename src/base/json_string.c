@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "base/arena.h"
+#include "base/json_scan.h"
 #include "base/json_string.h"
 #include "base/utf8.h"
 
@@ -151,60 +152,56 @@ bool json_string_is(const struct json *string, const char *text)
 	return plain ? slice_equal(content, wanted) : decoded_is(string, wanted);
 }
 
-/* The bytes an escape's character takes. U+FFFD and a surrogate both take three, so the mode does not matter.
- */
-static unsigned encoded_bytes(uint32_t code_point)
+/* `out` has room for the text's length, which decoding never exceeds. Returns the decoded length. */
+static size_t decode_to(struct slice content, enum json_surrogates mode, char *out)
 {
-	return code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : code_point < 0x10000 ? 3 : 4;
-}
-
-static size_t decoded_len(struct slice content)
-{
+	const struct json_scan *scan = json_scan_current();
 	const char *at = content.data, *end = at + content.len;
-	size_t len = 0;
-	while (at < end) {
-		const char *stop = find_backslash(at, end);
-		len += (size_t)(stop - at);
+	char *to = out;
+	for (;;) {
+		const char *stop = scan->copy_plain(to, at, end);
+		to += stop - at;
+		if (stop == end)
+			return (size_t)(to - out);
 		at = stop;
-		if (at < end)
-			len += encoded_bytes(escape_decode(&at, end));
-	}
-	return len;
-}
-
-/* `out` has room for decoded_len bytes. */
-static void decode_to(struct slice content, enum json_surrogates mode, char *out)
-{
-	const char *at = content.data, *end = at + content.len;
-	while (at < end) {
-		const char *stop = find_backslash(at, end);
-		memcpy(out, at, (size_t)(stop - at));
-		out += stop - at;
-		at = stop;
-		if (at == end)
-			break;
 		uint32_t code_point = escape_decode(&at, end);
 		if (mode == JSON_SURROGATES_REPLACE && is_surrogate(code_point))
 			code_point = 0xFFFD;
-		out += utf8_encode(code_point, out);
+		if (code_point < 0x80)
+			*to++ = (char)code_point;
+		else
+			to += utf8_encode(code_point, to);
+	}
+}
+
+/* Where there is no room for the text, but perhaps for what it decodes to. */
+static void decode_slowly(const struct json *string, enum json_surrogates mode, struct buffer *out)
+{
+	struct json_cursor cursor = json_cursor_of(string);
+	char bytes[4];
+	unsigned len;
+	while ((len = json_cursor_next(&cursor, bytes)) > 0) {
+		/* A character decoded from an escape may be a surrogate; one that stands there never is. */
+		bool surrogate = len == 3 && (bytes[0] & 0xFF) == 0xED && (bytes[1] & 0xFF) >= 0xA0;
+		if (mode == JSON_SURROGATES_REPLACE && surrogate)
+			len = utf8_encode(0xFFFD, bytes);
+		buffer_add(out, bytes, len);
 	}
 }
 
 void json_string_decode(const struct json *string, enum json_surrogates mode, struct buffer *out)
 {
-	struct slice plain;
 	if (string->type != JSON_STRING)
 		return;
-	if (json_string_plain(string, &plain)) {
-		buffer_add_slice(out, plain);
+	struct slice content = content_of(string);
+	if (content.len > out->max - out->len) {
+		decode_slowly(string, mode, out);
 		return;
 	}
-	size_t len = decoded_len(content_of(string));
-	char *data = buffer_reserve(out, len);
+	char *data = buffer_reserve(out, content.len);
 	if (data == NULL)
 		return;
-	decode_to(content_of(string), mode, data);
-	out->len += len;
+	out->len += decode_to(content, mode, data);
 	out->data[out->len] = '\0';
 }
 
@@ -215,11 +212,11 @@ struct slice json_string_content(const struct json *string, struct arena *arena)
 		return none;
 	if (json_string_plain(string, &plain))
 		return plain;
-	size_t len = decoded_len(content_of(string));
-	char *data = arena_alloc(arena, len + 1);
+	struct slice content = content_of(string);
+	char *data = arena_alloc(arena, content.len + 1);
 	if (data == NULL)
 		return none;
-	decode_to(content_of(string), JSON_SURROGATES_KEEP, data);
+	size_t len = decode_to(content, JSON_SURROGATES_KEEP, data);
 	data[len] = '\0';
 	return (struct slice){data, len};
 }

@@ -80,8 +80,8 @@ void json_iter_init(struct json_iter *iter, const struct json *container)
 
 static const char *skip_number(const char *at, const char *end)
 {
-	while (at < end && *at != ',' && *at != ' ' && *at != ']' && *at != '}' && *at != '\n' &&
-		*at != '\r' && *at != '\t')
+	while (at < end &&
+		((*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '+' || (*at | 0x20) == 'e'))
 		at++;
 	return at;
 }

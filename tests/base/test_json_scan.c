@@ -252,6 +252,31 @@ static void find_special__in_every_place(void **state)
 	}
 }
 
+static void copy_plain__up_to_a_backslash_in_every_place(void **state)
+{
+	(void)state;
+	const struct json_scan *all[3];
+	size_t count = variants(all);
+	for (size_t len = 0; len < 100; len++) {
+		for (size_t place = 0; place <= len; place++) {
+			/* Both of their own size; a place of `len` is no backslash. */
+			char *text = malloc(len + 1), *copy = malloc(len + 1);
+			assert_true(text && copy);
+			for (size_t i = 0; i < len; i++)
+				text[i] = (char)(i == place ? '\\' : 'a' + i % 26);
+			for (size_t i = 0; i < count; i++) {
+				memset(copy, 0, len + 1);
+				copy[len] = '!';
+				assert_ptr_equal(all[i]->copy_plain(copy, text, text + len), text + place);
+				assert_memory_equal(copy, text, place);
+				assert_int_equal(copy[len], '!');
+			}
+			free(text);
+			free(copy);
+		}
+	}
+}
+
 static void backslash_runs__across_blocks(void **state)
 {
 	(void)state;
@@ -333,6 +358,7 @@ int main(void)
 		cmocka_unit_test(random_texts__all_variants_agree_with_the_reference),
 		cmocka_unit_test(utf8_prefix__every_pair_of_bytes_in_every_place),
 		cmocka_unit_test(find_special__in_every_place),
+		cmocka_unit_test(copy_plain__up_to_a_backslash_in_every_place),
 		cmocka_unit_test(backslash_runs__across_blocks),
 		cmocka_unit_test(transcripts__all_variants_agree_with_the_reference),
 	};
