@@ -145,28 +145,30 @@ struct log_append_options {
 };
 
 /*
- * Appends `count` records, JSON objects as text: all of them or none (a crash in between leaves the first
- * few, whole and unacknowledged). One write each, one sync at the end; returns 0 once that is done. options
- * NULL: no check.
+ * Appends `count` records, JSON objects as text, in one go under the log's lock: one write each, one sync at
+ * the end; returns 0 once all of that is done. options NULL: no check. ret_acks (NULL allowed) has room for
+ * `count`. What is wrong with any of them is found before the first is written. If writing fails on the way,
+ * the records before the failure are stored: their acks have a seq, the others' is 0. Memory: the sum of the
+ * records.
  *
  * A record with "role" is a message, one without is a control record and must have "type" (a string; any but
  * "session"). Members "seq" and "crc" are replaced; "ts" is kept if it is a string, else replaced; all other
- * bytes stay, but for line breaks between tokens. ret_acks (NULL allowed) has room for `count`.
+ * bytes stay, but for white space between members and line breaks between tokens.
  *
  * Messages: checked by message_parse; role system or developer is refused; "id" may be given but not of the
  * form m[1-9][0-9]*; "parent" must be null or a message of this session that is already stored (also earlier
- * in this call). Without "parent" the head is the parent, but for a tool result whose call is not in the
- * head's open batch: its parent is its call, and the head stays. A "rewind" record moves the head to the
- * message "to" names (null: before the first); log_rewind does that with checks. Only messages take part in
- * check_head. A call whose messages are all stored already (same id, same bytes) is acknowledged again before
- * the head is compared.
+ * in this call). Without "parent" the head is the parent, but for a tool result whose call is not open in the
+ * head's batch: its parent is its call, and the head stays. A "rewind" record moves the head to the message
+ * "to" names (null: before the first); log_rewind does that with checks. Only messages take part in
+ * check_head. A message that is stored already (same id, same bytes but for seq, ts, crc) is acknowledged
+ * again, before the head is compared, and not written; a call that failed half way can be repeated.
  *
  * BOBBIN_EINPUT: not such a record, a duplicate key, an unknown parent (error->line: 1-based number of the
  * record); BOBBIN_EEXIST: the id is taken by other bytes; BOBBIN_ECONFLICT; BOBBIN_EBUSY: the log's lock was
- * not free within LIMIT_LOCK_WAIT_MS; BOBBIN_ENOSPC, BOBBIN_EIO: nothing was stored, the next append may
- * work; BOBBIN_EUNKNOWN: the sync failed, whether the records are durable is unknown, and the handle refuses
- * to write (BOBBIN_EREADONLY) until the log is opened anew; BOBBIN_ELIMIT: a line over LIMIT_LINE_BYTES;
- * BOBBIN_ENOTFOUND: the session was deleted; BOBBIN_ECORRUPT: the file is another one now.
+ * not free within LIMIT_LOCK_WAIT_MS; BOBBIN_ENOSPC, BOBBIN_EIO: the record was not stored, the next append
+ * may work; BOBBIN_EUNKNOWN: the sync failed, whether the records are durable is unknown, and the handle
+ * refuses to write (BOBBIN_EREADONLY) until the log is opened anew; BOBBIN_ELIMIT: a line over
+ * LIMIT_LINE_BYTES; BOBBIN_ENOTFOUND: the session was deleted; BOBBIN_ECORRUPT: the file is another one now.
  */
 int log_append(struct log *log, const struct slice *records, size_t count,
 	const struct log_append_options *options, struct log_ack *ret_acks, struct bobbin_error *error);
@@ -180,12 +182,19 @@ struct log_rewind {
  * {"type":"rewind","to":…}. BOBBIN_ENOTFOUND if there is no such message; else as log_append. */
 int log_rewind(struct log *log, struct slice to, struct log_rewind *ret_result, struct bobbin_error *error);
 
-/* Changes title (data NULL: leave) by appending a session line. */
+/* Changes the title by appending a session line. Errors as log_append. */
 int log_set_title(struct log *log, struct slice title, struct bobbin_error *error);
 
 /* ---- Forking
  * ------------------------------------------------------------------------------------------------ */
 
+#define LOG_FORK_OPTIONS_INIT                                                                                \
+	{                                                                                                    \
+		LOG_CREATE_OPTIONS_INIT, false, 0,                                                           \
+		{                                                                                            \
+			NULL, 0                                                                              \
+		}                                                                                            \
+	}
 struct log_fork_options {
 	struct log_create_options create; /* id, owner, title, sync; segment_bytes 0: the parent's */
 	bool by_count;	 /* keep the first `count` messages of the line, else through message `at` */
@@ -194,7 +203,8 @@ struct log_fork_options {
 };
 
 struct log_fork {
-	uint64_t kept;	      /* messages inherited */
+	char id[LIMIT_SESSION_ID_BYTES + 1]; /* the new session */
+	uint64_t kept;			     /* messages inherited */
 	uint64_t walked_back; /* how many fewer than asked for, so that no call is parted from its results */
 	bool gap;	      /* a damaged place of the log lies in what was kept: a message may be missing */
 	char through[PATH_ID_BYTES]; /* the last one kept; "" for none */
@@ -330,6 +340,7 @@ struct log_fault {
 	uint64_t line;	 /* 1-based */
 	uint64_t offset; /* of the line in the file */
 	uint64_t length; /* of the line, without its line break */
+	bool open;	 /* the end of the file: another process may be writing it right now */
 };
 
 /* The first LIMIT_FAULTS_REPORTED faults of its own file, in file order; valid until the next refresh or
@@ -345,14 +356,15 @@ const char *log_fault_text(enum fault_kind kind);
 /*
  * The line to `head` (any node; NODE_NONE: empty) as a path. Late results stand in the place of their
  * markers. A snapshot: later appends and refreshes do not change it. `log` must outlive it and stays in the
- * same thread; the counter (NULL: the estimate) must outlive it too. With an estimating counter sums come
- * from the index, O(log n) an item; with an exact one messages are counted once a handle, when first asked
- * for. BOBBIN_ENOMEM, BOBBIN_EIO, BOBBIN_ECORRUPT.
+ * same thread. With an estimating counter (NULL: the estimate as it is) sums come from the index, O(log n) an
+ * item; with an exact one each message is read and counted once a handle, when it is first part of a path; an
+ * item then costs the same. An estimate that reports have calibrated is taken of sums: an item is the
+ * difference of two. BOBBIN_ENOMEM, BOBBIN_EIO, BOBBIN_ECORRUPT.
  */
 struct token_counter;
 struct log_path;
-int log_path_new(struct log *log, uint32_t head, const struct token_counter *counter,
-	struct log_path **ret_path, struct bobbin_error *error);
+int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, struct log_path **ret_path,
+	struct bobbin_error *error);
 const struct path *log_path_path(const struct log_path *path);
 /* The node on the line at a position; `shown` also gives the late result that stands there, if one does. */
 uint32_t log_path_node(const struct log_path *path, size_t position, bool shown);

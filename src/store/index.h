@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known of a log without reading it: where its records are, how its messages form a tree, and sums
+ *along the way. A pure function of the log's bytes (and its base's): it is built by adding records in file
+ *order and can be thrown away.
+ *
+ *	base index (parent's)     nodes 0 … 6
+ *	this index                base_count 4: nodes 0 … 3 are the base's, its own begin with 4
+ *
+ * Entries have a fixed size and refer to each other by number, so that they can be kept in a file as they
+ *are.
+ *
+ * Invariants: (1) a node's parent, jump pointer, turn and round have smaller numbers or lie before it on its
+ *line: there are no cycles; (2) sums are those of the parent plus its own; (3) index_rollback leaves exactly
+ *what was there at the mark; (4) after a failed index_add_… the caller rolls back.
+ */
+#ifndef STORE_INDEX_H
+#define STORE_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/json.h"
+#include "store/log.h"
+#include "store/table.h"
+#include "tokens/estimate.h"
+
+struct index_node {
+	uint64_t offset; /* of the record in its file */
+	uint64_t seq;
+	uint64_t chain;	      /* index_chain over the line up to here */
+	uint64_t tokens_sum;  /* estimated, along the line, this one included */
+	uint64_t bytes_sum;   /* of records, along the line, this one included */
+	uint64_t visible_sum; /* of what the model sees, in bytes */
+	uint64_t fixed_sum;   /* of the tokens in tokens_sum, those of images and frames: no text */
+	uint64_t id_at;	      /* own id and call id: places in `texts` */
+	uint64_t call_at;
+	uint32_t length, crc; /* of the record */
+	uint32_t parent, jump, depth;
+	uint32_t turn, round; /* depths on its line (transcript/path.h) */
+	uint32_t calls;
+	uint32_t damage; /* lines lost in the file before it */
+	uint32_t record;
+	uint32_t call_len;
+	uint32_t previous_late; /* of a late result: the one before it in the same file, or NODE_NONE */
+	uint16_t id_len;	/* 0: the id is m<seq> */
+	uint8_t role, origin, marker, flags;
+	struct token_classes classes_sum;
+};
+
+struct index_record {
+	uint64_t offset, seq;
+	uint32_t length, crc;
+	uint32_t node, head, previous;
+	uint32_t kind;
+};
+
+/* One call of an assistant message. */
+struct index_call {
+	uint64_t id_at;
+	uint32_t id_len, node;
+};
+
+/* Where reading goes on. */
+struct index_position {
+	uint64_t offset;
+	uint64_t line;	/* number of the line at offset, from 1 */
+	bool tail_open; /* the bytes before offset do not end in a line break */
+};
+
+struct index {
+	const struct index *base;
+	uint32_t base_count, base_through;
+
+	struct index_node *nodes;
+	struct index_record *records;
+	struct index_call *calls;
+	struct log_fault *faults;
+	size_t node_cap, record_cap, call_cap, fault_cap;
+	uint32_t node_count, record_count, call_count, fault_count;
+	struct buffer texts;
+	struct table ids, children, call_ids; /* items: own nodes, own nodes by parent, calls */
+
+	uint32_t newest[RECORD_KINDS];
+	uint32_t head;
+	uint32_t newest_late; /* of the own ones */
+	uint32_t damage;
+	uint64_t last_seq;
+	uint64_t fault_total;
+	struct index_position position;
+};
+
+/* Everything a rollback needs. */
+struct index_mark {
+	uint32_t node_count, record_count, call_count, fault_count;
+	size_t texts_len;
+	uint32_t newest[RECORD_KINDS];
+	uint32_t head, newest_late, damage;
+	uint64_t last_seq, fault_total;
+	struct index_position position;
+};
+
+/* Empty; with a base, its nodes below `base_count` are there, the head is `through` and seq goes on after it.
+ */
+void index_init(struct index *index, const struct index *base, uint32_t base_count, uint32_t through);
+void index_release(struct index *index);
+struct index_mark index_mark(const struct index *index);
+void index_rollback(struct index *index, const struct index_mark *mark);
+
+/* Where a record stands. */
+struct index_place {
+	uint64_t offset, line;
+	uint32_t length, crc;
+};
+
+/* Adds a record of any kind but RECORD_SESSION lines' meaning, which is the log's. Faults it finds are noted
+ * with `line_fault`'s place. BOBBIN_EINPUT: of the wrong shape, nothing added; BOBBIN_ENOMEM, BOBBIN_ELIMIT:
+ * roll back. */
+int index_add(struct index *index, const struct json *record, enum record_kind kind,
+	const struct index_place *place, struct arena *arena, struct bobbin_error *error);
+
+/* Notes a fault. `loses`: what was on the line may be a lost message. 0 or BOBBIN_ENOMEM. */
+int index_add_fault(struct index *index, enum fault_kind kind, uint64_t line, uint64_t offset,
+	uint64_t length, bool loses);
+
+uint32_t index_count(const struct index *index);
+const struct index_node *index_node(const struct index *index, uint32_t node); /* node < index_count */
+/* The index whose own entries have `node`; ret_level (NULL allowed): how far down. */
+const struct index *index_of(const struct index *index, uint32_t node, uint32_t *ret_level);
+/* Part of this session: all own ones, of the inherited files' the line to the cut and its late results. */
+bool index_has(const struct index *index, uint32_t node);
+uint32_t index_ancestor(const struct index *index, uint32_t node, uint32_t depth);
+bool index_on_line(const struct index *index, uint32_t node, uint32_t head);
+uint32_t index_find(const struct index *index, struct slice id);      /* NODE_NONE */
+struct slice index_own_id(const struct index *index, uint32_t node);  /* {NULL, 0}: m<seq> */
+struct slice index_call_id(const struct index *index, uint32_t node); /* of a result */
+/* Calls `each` for the children of `node` in no order; BOBBIN_ENOMEM from it ends the walk. */
+int index_each_child(
+	const struct index *index, uint32_t node, int (*each)(void *data, uint32_t child), void *data);
+
+/* The chained hash of a message, from its parent's (0 for a root), the CRC-32C and the length of its record:
+ * mix(mix(parent) ^ (crc << 32 | length)) with the finaliser of SplitMix64 as mix. */
+uint64_t index_chain(uint64_t parent_chain, uint32_t crc, uint32_t length);
+
+#endif

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A log's handle: opening with all ancestors, reading on, closing.
+ *
+ * Opening is one pass over the file. If it meets a line that says where the inherited messages are, it stops,
+ * opens that base, and begins again with it; in logs written by bobbin that is the first line.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "base/alloc.h"
+#include "base/id.h"
+#include "store/file.h"
+#include "store/log_internal.h"
+#include "store/meta.h"
+#include "store/scan.h"
+#include "store/store_internal.h"
+
+/* Passes over a file until its ancestry is known: without, with what the header says, what a later line
+ * corrects. */
+#define LOAD_PASSES_MAX 4
+
+int log_new(struct store *store, struct slice id, int file, enum log_mode mode, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	struct log *log = mem_alloc_zero(sizeof(*log));
+	struct file_info info;
+
+	if (!log) {
+		file_close(store->platform, file);
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	}
+	log->store = store;
+	log->platform = store->platform;
+	log->file = file;
+	log->mode = mode;
+	memcpy(log->id, id.data, id.len);
+	memcpy(log->name, id.data, id.len);
+	memcpy(log->name + id.len, ".jsonl", sizeof(".jsonl"));
+	log->line = (struct session_line)SESSION_LINE_INIT;
+	log->ancestry = (struct session_line)SESSION_LINE_INIT;
+	log->unwritten = (struct session_line)SESSION_LINE_INIT;
+	index_init(&log->index, NULL, 0, NODE_NONE);
+	int rc = log->platform->info(log->platform->context, file, &info);
+	if (rc < 0) {
+		log_free(log);
+		return error_set_os(error, -rc, "cannot examine %.*s.jsonl", (int)id.len, id.data);
+	}
+	log->device = info.device;
+	log->inode = info.inode;
+	log->loose = (info.mode & 077) != 0;
+	*ret_log = log;
+	return 0;
+}
+
+void log_free(struct log *log)
+{
+	while (log) {
+		struct log *base = log->base;
+		file_close(log->platform, log->file);
+		index_release(&log->index);
+		arena_release(&log->scratch);
+		mem_free(log->token_sums);
+		mem_free(log);
+		log = base;
+	}
+}
+
+void log_set_info(struct log *log)
+{
+	const struct session_line *line = &log->line, *rest = &log->unwritten;
+	const struct session_line *ancestry = log->ancestry.has_parent ? &log->ancestry : line;
+	int sync = line->sync != LOG_SYNC_STORE ? line->sync : rest->sync;
+	uint32_t segment_bytes = line->segment_bytes ? line->segment_bytes : rest->segment_bytes;
+
+	log->info = (struct log_info){
+		.id = log->id,
+		.owner = line->owner[0] ? line->owner : rest->owner,
+		.title = line->title[0] ? line->title : rest->title,
+		.created = line->created,
+		.version = line->version,
+		.segment_bytes = segment_bytes ? segment_bytes : LOG_SEGMENT_BYTES_DEFAULT,
+		.sync = sync == LOG_SYNC_STORE ? log->store->sync : (enum store_sync)sync,
+		.redact_on_write = line->redact_on_write || rest->redact_on_write,
+		.writable = log->mode == LOG_WRITE && line->version <= LOG_VERSION && !log->sync_failed &&
+			    !log->broken,
+		.has_watermark = line->has_watermark || rest->has_watermark,
+		.watermark = line->has_watermark ? line->watermark : rest->watermark,
+		.parent_id = ancestry->parent_id,
+		.base_id = ancestry->base_id,
+		.through = ancestry->through,
+		.forked_at = ancestry->forked_at,
+		.parent_seq = ancestry->parent_seq,
+		.parent_end = ancestry->parent_end,
+		.parent_hash = ancestry->parent_hash,
+	};
+}
+
+void log_drop_pending(struct log *log)
+{
+	if (log->has_pending)
+		index_rollback(&log->index, &log->before_pending);
+	log->has_pending = false;
+}
+
+int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error)
+{
+	struct scan scan = {log->platform, log->file, size, log_take_line, log};
+
+	log_drop_pending(log);
+	int rc = scan_lines(&scan, &log->index.position, error);
+	if (rc < 0)
+		error_prefix(error, "%s", log->name);
+	return rc;
+}
+
+/* ---- Ancestors
+ * ---------------------------------------------------------------------------------------------- */
+
+static int open_log(struct store *store, struct slice id, enum log_mode mode, const struct log_chain *below,
+	struct log **ret_log, struct bobbin_error *error);
+
+static int open_base(struct log *log, const char *id, const struct log_chain *chain, struct log **ret_base,
+	struct bobbin_error *error)
+{
+	for (const struct log_chain *at = chain; at; at = at->below)
+		if (strcmp(at->id, id) == 0)
+			return error_set(error, BOBBIN_ECORRUPT, "%s: its ancestors form a circle through %s",
+				log->name, id);
+	if (chain->depth >= LIMIT_FORK_DEPTH)
+		return error_set(
+			error, BOBBIN_ECORRUPT, "%s: more than %d ancestors", log->name, LIMIT_FORK_DEPTH);
+	int rc = open_log(log->store, slice_of(id), LOG_READ, chain, ret_base, error);
+	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED)
+		rc = error_set(error, BOBBIN_ECORRUPT,
+			"%s: the session it was forked from, %s, is missing: put %s.jsonl back", log->name,
+			id, id);
+	else if (rc)
+		error_prefix(error, "%s: its ancestor", log->name);
+	return rc;
+}
+
+/* The own node of `base` whose record ends at `end`, or NODE_NONE. */
+static uint32_t node_ending_at(const struct index *base, uint64_t end)
+{
+	uint32_t low = 0, high = base->node_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (base->nodes[middle].offset + base->nodes[middle].length < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == base->node_count || base->nodes[low].offset + base->nodes[low].length != end)
+		return NODE_NONE;
+	return base->base_count + low;
+}
+
+static int not_what_was_forked(
+	const struct log *log, const struct session_line *said, struct bobbin_error *error)
+{
+	return error_set(error, BOBBIN_ECORRUPT,
+		"%s: %s of %s is not what was forked any more (the hash of the record that ends at byte %llu "
+		"differs)",
+		log->name, said->through, said->base_id, (unsigned long long)said->parent_end);
+}
+
+static int resolve_pinned(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	uint32_t *ret_through, struct bobbin_error *error)
+{
+	struct log *base = NULL;
+	int rc = open_base(log, said->base_id, chain, &base, error);
+
+	if (rc)
+		return rc;
+	uint32_t through = node_ending_at(&base->index, said->parent_end);
+	const struct index_node *node = through == NODE_NONE ? NULL : index_node(&base->index, through);
+	if (!node || node->seq != said->parent_seq || node->chain != said->parent_hash ||
+		(uint64_t)node->depth + 1 != said->forked_at ||
+		index_find(&base->index, slice_of(said->through)) == NODE_NONE) {
+		log_free(base);
+		return not_what_was_forked(log, said, error);
+	}
+	log->base = base;
+	log->ancestry = *said;
+	*ret_through = through;
+	return 0;
+}
+
+/* A log that only says of how many messages it began with: those of its parent's line, as it is now. */
+static int resolve_count(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	uint32_t *ret_through, struct bobbin_error *error)
+{
+	struct log *base = NULL;
+	char id[PATH_ID_BYTES];
+	int rc = open_base(log, said->parent_id, chain, &base, error);
+
+	if (rc)
+		return rc;
+	uint32_t through = index_ancestor(&base->index, base->index.head, (uint32_t)said->forked_at - 1);
+	if (through == NODE_NONE) {
+		rc = error_set(error, BOBBIN_ECORRUPT, "%s: forked at %llu, but %s has fewer messages",
+			log->name, (unsigned long long)said->forked_at, said->parent_id);
+		log_free(base);
+		return rc;
+	}
+	if ((rc = log_node_id(base, through, id, error)) < 0) {
+		log_free(base);
+		return rc;
+	}
+	while (through < base->index.base_count) {
+		struct log *above = base;
+		base = above->base;
+		above->base = NULL;
+		log_free(above);
+	}
+	const struct index_node *node = index_node(&base->index, through);
+	log->base = base;
+	log->ancestry = *said;
+	log->ancestry.pinned = true;
+	memcpy(log->ancestry.base_id, base->id, sizeof(log->ancestry.base_id));
+	memcpy(log->ancestry.through, id, sizeof(log->ancestry.through));
+	log->ancestry.parent_seq = node->seq;
+	log->ancestry.parent_end = node->offset + node->length;
+	log->ancestry.parent_hash = node->chain;
+	*ret_through = through;
+	return 0;
+}
+
+/* Empties the index and sets it upon the base that `said` names. */
+static int begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	struct bobbin_error *error)
+{
+	uint32_t through = NODE_NONE, count = 0;
+	int rc = 0;
+
+	index_release(&log->index);
+	index_init(&log->index, NULL, 0, NODE_NONE);
+	log->has_pending = false;
+	log_free(log->base);
+	log->base = NULL;
+	if (said->has_parent && said->forked_at > 0)
+		rc = said->pinned ? resolve_pinned(log, said, chain, &through, error)
+				  : resolve_count(log, said, chain, &through, error);
+	if (rc || !log->base)
+		return rc;
+	/* All nodes up to the cut in the file; which of them belong to this session is index_has's to say. */
+	count = through + 1;
+	index_init(&log->index, &log->base->index, count, through);
+	return 0;
+}
+
+/* What stands only in meta.json. Logs with a header of ours have it all themselves. */
+static int read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error)
+{
+	struct meta meta;
+
+	*ret_said = log->line;
+	if (log->line.version)
+		return 0;
+	int rc = meta_read(log->store, log->id, &meta, error);
+	if (rc)
+		return rc == BOBBIN_ENOTFOUND ? 0 : rc;
+	meta.line.id[0] = '\0';
+	if (session_line_subtract(&meta.line, &log->line, &log->unwritten))
+		session_line_merge(ret_said, &log->unwritten);
+	return 0;
+}
+
+static void settle_unwritten(struct log *log, const struct session_line *said)
+{
+	struct session_line all = *said;
+
+	session_line_merge(&all, &log->ancestry);
+	log->has_unwritten = session_line_subtract(&all, &log->line, &log->unwritten);
+	if (log->has_unwritten && !log->line.version)
+		log->unwritten.version = LOG_VERSION;
+	if (log->has_unwritten && !log->line.id[0])
+		memcpy(log->unwritten.id, log->id, sizeof(log->unwritten.id));
+}
+
+int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error *error)
+{
+	struct session_line said = SESSION_LINE_INIT;
+	uint64_t size;
+
+	for (int pass = 0; pass < LOAD_PASSES_MAX; pass++) {
+		int rc = log_check_file(log, &size, error);
+		if (!rc)
+			rc = log_read_on(log, size, error);
+		if (rc < 0)
+			return rc;
+		if (rc == SCAN_STOP)
+			said = log->line;
+		else if ((rc = read_unwritten(log, &said, error)) < 0)
+			return rc;
+		else if (!said.has_parent || !said.forked_at || log->base) {
+			settle_unwritten(log, &said);
+			log_set_info(log);
+			return 0;
+		}
+		if ((rc = begin_again(log, &said, chain, error)) < 0)
+			return rc;
+	}
+	return error_set(
+		error, BOBBIN_ECORRUPT, "%s: its lines disagree about what it was forked from", log->name);
+}
+
+/* ---- Opening and closing
+ * ------------------------------------------------------------------------------------ */
+
+static int check_mode(const struct store *store, const struct log *log, struct bobbin_error *error)
+{
+	struct file_info info;
+
+	if (log->mode != LOG_WRITE)
+		return 0;
+	int rc = store->platform->info(store->platform->context, log->file, &info);
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot examine %s", log->name);
+	if (info.mode & (S_IWGRP | S_IWOTH))
+		return error_set(error, BOBBIN_EREFUSED,
+			"others may write to %s (mode %03o): chmod 600 it if that is not meant", log->name,
+			info.mode & 0777);
+	return 0;
+}
+
+static int open_log(struct store *store, struct slice id, enum log_mode mode, const struct log_chain *below,
+	struct log **ret_log, struct bobbin_error *error)
+{
+	char name[LOG_NAME_BYTES];
+	struct log *log = NULL;
+	int file;
+
+	if (!id_is_session(id))
+		return error_set(error, BOBBIN_EINVAL,
+			"not a session id (letters, digits, - and _, at most %d, not \"blobs\")",
+			LIMIT_SESSION_ID_BYTES);
+	memcpy(name, id.data, id.len);
+	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
+	int rc = file_open(store->platform, store->dir, name,
+		(mode == LOG_WRITE ? O_RDWR : O_RDONLY) | O_APPEND, &file, NULL, error);
+	if (rc == BOBBIN_ENOTFOUND)
+		return error_set(
+			error, rc, "there is no session %.*s in %s", (int)id.len, id.data, store->path);
+	if (rc || (rc = log_new(store, id, file, mode, &log, error)) < 0)
+		return rc;
+	struct log_chain chain = {log->id, below, below ? below->depth + 1 : 0};
+	rc = check_mode(store, log, error);
+	if (!rc)
+		rc = log_load(log, &chain, error);
+	if (!rc && mode == LOG_WRITE && log->line.version > LOG_VERSION)
+		rc = error_set(error, BOBBIN_EREADONLY,
+			"%s was written by a newer version (v %llu); it can only be read", name,
+			(unsigned long long)log->line.version);
+	if (rc) {
+		log_free(log);
+		return rc;
+	}
+	*ret_log = log;
+	return 0;
+}
+
+int log_open(struct store *store, struct slice id, enum log_mode mode, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	return open_log(store, id, mode, NULL, ret_log, error);
+}
+
+int log_check_file(struct log *log, uint64_t *ret_size, struct bobbin_error *error)
+{
+	const struct platform *platform = log->platform;
+	struct file_info named, opened;
+	int rc = platform->info_at(platform->context, log->store->dir, log->name, &named);
+
+	if (rc == -ENOENT)
+		return error_set(error, BOBBIN_ENOTFOUND, "%s was deleted", log->name);
+	if (rc < 0 || (rc = platform->info(platform->context, log->file, &opened)) < 0)
+		return error_set_os(error, -rc, "cannot examine %s", log->name);
+	if (named.inode != log->inode || named.device != log->device) {
+		log->broken = true;
+		return error_set(error, BOBBIN_ECORRUPT,
+			"%s is another file than the one that was opened: open it anew", log->name);
+	}
+	if (opened.size < log->index.position.offset) {
+		log->broken = true;
+		return error_set(error, BOBBIN_ECORRUPT,
+			"%s became shorter (%llu bytes, %llu were read): open it anew", log->name,
+			(unsigned long long)opened.size, (unsigned long long)log->index.position.offset);
+	}
+	*ret_size = opened.size;
+	return 0;
+}
+
+int log_refresh(struct log *log, struct bobbin_error *error)
+{
+	uint64_t size;
+
+	if (log->broken)
+		return error_set(
+			error, BOBBIN_ECORRUPT, "%s is not what was read from it: open it anew", log->name);
+	int rc = log_check_file(log, &size, error);
+	if (rc)
+		return rc;
+	log_drop_pending(log);
+	struct index_mark before = index_mark(&log->index);
+	rc = log_read_on(log, size, error);
+	if (rc == SCAN_STOP) {
+		log->broken = true;
+		rc = error_set(error, BOBBIN_ECORRUPT,
+			"%s now says that it was forked from elsewhere: open it anew", log->name);
+	}
+	/* The line at which it failed may be half in. */
+	if (rc) {
+		index_rollback(&log->index, &before);
+		log->has_pending = false;
+	}
+	log_set_info(log);
+	return rc;
+}
+
+int log_lock(struct log *log, struct bobbin_error *error)
+{
+	return file_lock(log->platform, log->file, LIMIT_LOCK_WAIT_MS, log->name, error);
+}
+
+void log_unlock(struct log *log)
+{
+	log->platform->lock(log->platform->context, log->file, LOCK_UN);
+}
+
+int log_write_meta(struct log *log, struct bobbin_error *error)
+{
+	struct meta meta = {.line = log->line};
+	char head[PATH_ID_BYTES] = "";
+	uint32_t node = log_head(log);
+	int rc = 0;
+
+	session_line_merge(&meta.line, &log->unwritten);
+	session_line_merge(&meta.line, &log->ancestry);
+	if (node != NODE_NONE) {
+		meta.messages = (uint64_t)index_node(&log->index, node)->depth + 1;
+		rc = log_node_id(log, node, head, error);
+	}
+	meta.log_bytes = log->index.position.offset;
+	if (!rc)
+		rc = meta_write(log->store, log->id, &meta, head, log->info.sync == STORE_SYNC_FULL, error);
+	if (!rc)
+		log->appended = false;
+	return rc;
+}
+
+void log_close(struct log *log)
+{
+	if (log && log->appended && !log->broken && log_refresh(log, NULL) == 0)
+		log_write_meta(log, NULL);
+	log_free(log);
+}
+
+const struct log_info *log_info(const struct log *log)
+{
+	return &log->info;
+}
+
+struct store *log_store(const struct log *log)
+{
+	return log->store;
+}
+
+struct log *log_base(const struct log *log)
+{
+	return log->base;
+}

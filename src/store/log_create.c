@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * New logs. A log appears under its name with its whole header or not at all: it is written under a temporary
+ * name, synced, linked to its own (which fails if that is taken), and the folder is synced.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include "base/id.h"
+#include "store/file.h"
+#include "store/log_internal.h"
+#include "store/record.h"
+#include "store/store_internal.h"
+
+#define NEW_ID_TRIES 8 /* 50 random bits a try */
+
+static int fill_and_link(struct store *store, int file, const char *temporary, const char *name,
+	struct slice first_line, bool durable, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	size_t written;
+	int rc = platform->truncate(platform->context, file, 0);
+
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot empty %s", temporary);
+	if ((rc = file_write(platform, file, first_line, temporary, &written, error)) < 0)
+		return rc;
+	if (durable && (rc = platform->sync_data(platform->context, file)) < 0)
+		return error_set_os(error, -rc, "cannot sync %s", temporary);
+	rc = platform->link_at(platform->context, store->dir, temporary, name);
+	if (rc == -EEXIST)
+		return error_set(error, BOBBIN_EEXIST, "%s exists already", name);
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot make %s", name);
+	if (durable && (rc = platform->sync(platform->context, store->dir)) < 0) {
+		platform->unlink_at(platform->context, store->dir, name, 0);
+		return error_set_os(error, -rc, "cannot sync the folder of %s", name);
+	}
+	return 0;
+}
+
+int log_make_file(struct store *store, const char *id, struct slice first_line, bool durable, int *ret_file,
+	struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	char name[LOG_NAME_BYTES], temporary[LOG_NAME_BYTES];
+	struct buffer text = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	int file;
+
+	buffer_addf(&text, ".%s.jsonl.tmp", id);
+	if (buffer_error(&text))
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	memcpy(temporary, text.data, text.len + 1);
+	memcpy(name, text.data + 1, text.len - 4);
+	name[text.len - sizeof(".tmp")] = '\0';
+	buffer_release(&text);
+	int rc = file_open_locked(platform, store->dir, temporary, LIMIT_LOCK_WAIT_MS, &file, error);
+	if (rc)
+		return rc;
+	rc = fill_and_link(store, file, temporary, name, first_line, durable, error);
+	platform->unlink_at(platform->context, store->dir, temporary, 0);
+	if (rc) {
+		file_close(platform, file);
+		return rc;
+	}
+	platform->lock(platform->context, file, LOCK_UN);
+	*ret_file = file;
+	return 0;
+}
+
+static int take_text(char *into, struct slice text, size_t max, const char *what, struct bobbin_error *error)
+{
+	if (!header_text_is_valid(text, max))
+		return error_set(error, BOBBIN_EINVAL,
+			"%s must be UTF-8 of at most %zu bytes without control characters", what, max);
+	if (text.len)
+		memcpy(into, text.data, text.len);
+	return 0;
+}
+
+int log_create_line(struct store *store, const struct log_create_options *options,
+	struct session_line *ret_line, struct bobbin_error *error)
+{
+	struct session_line line = SESSION_LINE_INIT;
+	int rc;
+
+	if (options->id.len && !id_is_session(options->id))
+		return error_set(error, BOBBIN_EINVAL,
+			"not a session id (letters, digits, - and _, at most %d, not \"blobs\")",
+			LIMIT_SESSION_ID_BYTES);
+	if ((rc = take_text(line.owner, options->owner, LIMIT_OWNER_BYTES, "an owner", error)) < 0 ||
+		(rc = take_text(line.title, options->title, LIMIT_TITLE_BYTES, "a title", error)) < 0)
+		return rc;
+	if (options->id.len)
+		memcpy(line.id, options->id.data, options->id.len);
+	else {
+		char id[ID_SESSION_NEW_BYTES];
+		rc = id_new_session(store->platform, id);
+		if (rc)
+			return error_set(error, rc, "no random bytes for a new session id");
+		memcpy(line.id, id, strlen(id) + 1);
+	}
+	line.version = LOG_VERSION;
+	line.segment_bytes = options->segment_bytes ? options->segment_bytes : LOG_SEGMENT_BYTES_DEFAULT;
+	line.sync = options->sync;
+	line.redact_on_write = options->redact_on_write;
+	*ret_line = line;
+	return 0;
+}
+
+static int make_log(
+	struct store *store, const struct session_line *line, int *ret_file, struct bobbin_error *error)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	char now[TIME_TEXT_BYTES];
+	enum store_sync sync = line->sync == LOG_SYNC_STORE ? store->sync : (enum store_sync)line->sync;
+
+	time_text(store->platform->realtime_ns(store->platform->context), now);
+	session_line_add(&text, line, now);
+	buffer_add_char(&text, '\n');
+	int rc = buffer_error(&text);
+	rc = rc ? error_set(error, rc, "out of memory")
+		: log_make_file(
+			  store, line->id, buffer_slice(&text), sync == STORE_SYNC_FULL, ret_file, error);
+	buffer_release(&text);
+	return rc;
+}
+
+int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file,
+	struct bobbin_error *error)
+{
+	int rc = make_log(store, line, ret_file, error);
+
+	for (int tries = 1; rc == BOBBIN_EEXIST && new_id && tries < NEW_ID_TRIES; tries++) {
+		char id[ID_SESSION_NEW_BYTES];
+		if ((rc = id_new_session(store->platform, id)) < 0)
+			return error_set(error, rc, "no random bytes for a new session id");
+		memcpy(line->id, id, strlen(id) + 1);
+		rc = make_log(store, line, ret_file, error);
+	}
+	return rc;
+}
+
+int log_create(struct store *store, const struct log_create_options *options, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	static const struct log_create_options defaults = LOG_CREATE_OPTIONS_INIT;
+	struct session_line line;
+	struct log *log;
+	int file;
+
+	if (!options)
+		options = &defaults;
+	int rc = log_create_line(store, options, &line, error);
+	if (rc || (rc = log_create_with(store, &line, options->id.len == 0, &file, error)) < 0 ||
+		(rc = log_new(store, slice_of(line.id), file, LOG_WRITE, &log, error)) < 0)
+		return rc;
+	struct log_chain chain = {log->id, NULL, 0};
+	if ((rc = log_load(log, &chain, error)) < 0) {
+		log_free(log);
+		return rc;
+	}
+	/* A cache: the session is there whether or not this works. */
+	log_write_meta(log, NULL);
+	*ret_log = log;
+	return 0;
+}

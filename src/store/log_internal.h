@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of a log's handle, shared by log.c (opening, reading on), log_append.c, log_fork.c, log_read.c
+ * and log_path.c. */
+#ifndef STORE_LOG_INTERNAL_H
+#define STORE_LOG_INTERNAL_H
+
+#include "store/header.h"
+#include "store/index.h"
+#include "store/log.h"
+#include "tokens/counter.h"
+
+#define LOG_NAME_BYTES (LIMIT_SESSION_ID_BYTES + 16)
+
+struct log {
+	struct store *store;
+	const struct platform *platform;
+	int file;
+	enum log_mode mode;
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	char name[LOG_NAME_BYTES]; /* of the file */
+	uint64_t device, inode;
+	bool loose;	  /* others may read the file: the first append changes that */
+	bool sync_failed; /* closed for writing */
+	bool broken;	  /* the file is not what was read from it any more */
+	bool appended;	  /* meta.json is behind */
+
+	struct session_line line;      /* what the log itself says */
+	struct session_line ancestry;  /* where the inherited messages are, as they were found */
+	struct session_line unwritten; /* what only meta.json says, or had to be found out */
+	bool has_unwritten;
+	struct log_info info;
+
+	struct log *base;
+	struct arena scratch; /* of one line */
+	struct index index;
+	bool has_pending; /* the last fault is an unterminated line: it may become whole */
+	struct index_mark before_pending;
+	bool sealing; /* under the lock: what ends the file will not go on */
+
+	struct token_counter counted_by; /* name and facts of the exact counter … */
+	uint64_t *token_sums; /* … whose counts along the line these are, by node; UINT64_MAX: not yet counted
+			       */
+	size_t token_sums_count, token_sums_cap;
+};
+
+/* A new handle that owns `file`; the file is closed if it fails. */
+int log_new(struct store *store, struct slice id, int file, enum log_mode mode, struct log **ret_log,
+	struct bobbin_error *error);
+void log_free(struct log *log); /* without writing anything; NULL allowed */
+
+/* Reads everything up to `size`. With log->sealing an unterminated tail is final. */
+void log_drop_pending(struct log *log); /* forgets an unterminated line, to be looked at again */
+int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error);
+
+/* Finds the base and reads the whole log. `above`: the logs this one is opened for, to see cycles. */
+struct log_chain {
+	const char *id;
+	const struct log_chain *below;
+	unsigned depth;
+};
+int log_load(struct log *log, const struct log_chain *above, struct bobbin_error *error);
+
+/* The file's state under its name: BOBBIN_ENOTFOUND if it is gone, BOBBIN_ECORRUPT if another one is there or
+ * it shrank. */
+int log_check_file(struct log *log, uint64_t *ret_size, struct bobbin_error *error);
+
+/* The exclusive lock for appending, waited for at most LIMIT_LOCK_WAIT_MS. */
+int log_lock(struct log *log, struct bobbin_error *error);
+void log_unlock(struct log *log);
+
+/* Refreshes log->info from what is known. */
+void log_set_info(struct log *log);
+
+/* The record's bytes, NUL-terminated, in the arena; checked against `crc`. */
+int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t crc, struct arena *arena,
+	const char **ret_bytes, struct bobbin_error *error);
+
+/* Takes one line of the file into the index (log_scan.c); data is the log. */
+struct scan_line;
+int log_take_line(void *data, const struct scan_line *line, struct bobbin_error *error);
+
+/* Makes a file with this first line appear under the log's name, durably; hands out its descriptor
+ * (log_create.c). */
+int log_make_file(struct store *store, const char *id, struct slice first_line, bool durable, int *ret_file,
+	struct bobbin_error *error);
+int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file,
+	struct bobbin_error *error);
+int log_create_line(struct store *store, const struct log_create_options *options,
+	struct session_line *ret_line, struct bobbin_error *error);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions to a log: its tree, its records, its faults. Bytes are read again when they are asked for, and
+ * checked. */
+#include "base/hash.h"
+#include "store/log_internal.h"
+
+static int no_such_node(struct bobbin_error *error)
+{
+	return error_set(error, BOBBIN_EINVAL, "no such node");
+}
+
+uint32_t log_node_count(const struct log *log)
+{
+	return index_count(&log->index);
+}
+
+int log_node(const struct log *log, uint32_t node, struct log_node *ret_node)
+{
+	if (node >= index_count(&log->index))
+		return BOBBIN_EINVAL;
+	uint32_t level;
+	index_of(&log->index, node, &level);
+	const struct index_node *entry = index_node(&log->index, node);
+	*ret_node = (struct log_node){
+		.parent = entry->parent,
+		.depth = entry->depth,
+		.seq = entry->seq,
+		.role = (enum message_role)entry->role,
+		.origin = (enum message_origin)entry->origin,
+		.marker = (enum message_marker)entry->marker,
+		.flags = entry->flags,
+		.calls = entry->calls,
+		.level = level,
+		.offset = entry->offset,
+		.length = entry->length,
+		.chain = entry->chain,
+	};
+	return 0;
+}
+
+uint32_t log_head(const struct log *log)
+{
+	return log->index.head;
+}
+
+bool log_has_node(const struct log *log, uint32_t node)
+{
+	return index_has(&log->index, node);
+}
+
+int log_find(struct log *log, struct slice id, uint32_t *ret_node, struct bobbin_error *error)
+{
+	uint32_t node = id.len ? index_find(&log->index, id) : NODE_NONE;
+
+	if (node == NODE_NONE)
+		return error_set(error, BOBBIN_ENOTFOUND, "there is no message %.*s in session %s",
+			id.len > 64 ? 64 : (int)id.len, id.data ? id.data : "", log->id);
+	*ret_node = node;
+	return 0;
+}
+
+int log_node_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
+{
+	if (node >= index_count(&log->index))
+		return no_such_node(error);
+	struct slice id = index_own_id(&log->index, node);
+	if (id.len) {
+		memcpy(ret_id, id.data, id.len);
+		ret_id[id.len] = '\0';
+		return 0;
+	}
+	struct buffer text = BUFFER_INIT(PATH_ID_BYTES);
+	buffer_add_char(&text, 'm');
+	buffer_add_u64(&text, index_node(&log->index, node)->seq);
+	if (buffer_error(&text))
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	memcpy(ret_id, text.data, text.len + 1);
+	buffer_release(&text);
+	return 0;
+}
+
+uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth)
+{
+	return node < index_count(&log->index) ? index_ancestor(&log->index, node, depth) : NODE_NONE;
+}
+
+bool log_on_line(const struct log *log, uint32_t node, uint32_t head)
+{
+	uint32_t count = index_count(&log->index);
+	return node < count && head < count && index_on_line(&log->index, node, head);
+}
+
+int log_line(
+	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count)
+{
+	uint32_t count = 0;
+
+	if (node != NODE_NONE) {
+		if (node >= index_count(&log->index))
+			return BOBBIN_EINVAL;
+		count = index_node(&log->index, node)->depth + 1;
+	}
+	uint32_t *nodes = arena_alloc(arena, (size_t)count * sizeof(*nodes));
+	if (!nodes)
+		return BOBBIN_ENOMEM;
+	for (uint32_t i = count; i-- > 0; node = index_node(&log->index, node)->parent)
+		nodes[i] = node;
+	*ret_nodes = nodes;
+	*ret_count = count;
+	return 0;
+}
+
+/* ---- Children
+ * ----------------------------------------------------------------------------------------------- */
+
+struct gathered {
+	const struct index *index;
+	uint32_t *nodes;
+	uint32_t count;
+	bool late_only;
+};
+
+static int gather(void *data, uint32_t child)
+{
+	struct gathered *gathered = data;
+
+	if (gathered->late_only && !(index_node(gathered->index, child)->flags & NODE_LATE))
+		return 0;
+	if (gathered->nodes)
+		gathered->nodes[gathered->count] = child;
+	gathered->count++;
+	return 0;
+}
+
+/* The walk gives each file's nodes newest first, the newest file first: turned round, they are in order. */
+static int children(const struct log *log, uint32_t node, bool late_only, struct arena *arena,
+	uint32_t **ret_nodes, uint32_t *ret_count)
+{
+	struct gathered gathered = {.index = &log->index, .late_only = late_only};
+
+	if (node != NODE_NONE && node >= index_count(&log->index))
+		return BOBBIN_EINVAL;
+	index_each_child(&log->index, node, gather, &gathered);
+	gathered.nodes = arena_alloc(arena, (size_t)gathered.count * sizeof(*gathered.nodes));
+	if (!gathered.nodes)
+		return BOBBIN_ENOMEM;
+	gathered.count = 0;
+	index_each_child(&log->index, node, gather, &gathered);
+	for (uint32_t i = 0, j = gathered.count; i + 1 < j; i++) {
+		uint32_t other = gathered.nodes[--j];
+		gathered.nodes[j] = gathered.nodes[i];
+		gathered.nodes[i] = other;
+	}
+	*ret_nodes = gathered.nodes;
+	*ret_count = gathered.count;
+	return 0;
+}
+
+int log_children(
+	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count)
+{
+	return children(log, node, false, arena, ret_nodes, ret_count);
+}
+
+int log_late_results(
+	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count)
+{
+	if (node >= index_count(&log->index))
+		return BOBBIN_EINVAL;
+	return children(log, node, true, arena, ret_nodes, ret_count);
+}
+
+/* ---- Gaps
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Lines lost in the files up to a node, those of all levels it is stitched from. */
+static uint64_t damage_before(const struct log *log, uint32_t node)
+{
+	uint64_t damage = 0;
+
+	if (node == NODE_NONE)
+		return 0;
+	const struct index *index = index_of(&log->index, node, NULL);
+	damage = index->nodes[node - index->base_count].damage;
+	for (; index->base; index = index->base)
+		damage += index_of(index->base, index->base_through, NULL)
+				  ->nodes[index->base_through - index->base->base_count]
+				  .damage;
+	return damage;
+}
+
+bool log_gap(const struct log *log, uint32_t ancestor, uint32_t node)
+{
+	uint32_t count = index_count(&log->index);
+
+	if ((ancestor != NODE_NONE && ancestor >= count) || (node != NODE_NONE && node >= count))
+		return true;
+	return damage_before(log, ancestor) != damage_before(log, node);
+}
+
+/* ---- Bytes
+ * -------------------------------------------------------------------------------------------------- */
+
+int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t crc, struct arena *arena,
+	const char **ret_bytes, struct bobbin_error *error)
+{
+	char *bytes = arena_alloc(arena, (size_t)length + 1);
+
+	if (!bytes)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	ssize_t got = platform_read_full(log->platform, log->file, bytes, length, offset);
+	if (got < 0)
+		return error_set_os(error, (int)-got, "cannot read %s", log->name);
+	if ((size_t)got != length || crc32c(0, bytes, length) != crc)
+		return error_set_at(error, BOBBIN_ECORRUPT, 0, offset,
+			"%s: the record at byte %llu is not what it was when the log was opened", log->name,
+			(unsigned long long)offset);
+	bytes[length] = '\0';
+	*ret_bytes = bytes;
+	return 0;
+}
+
+static struct log *log_of(struct log *log, uint32_t node)
+{
+	while (node < log->index.base_count)
+		log = log->base;
+	return log;
+}
+
+int log_message(struct log *log, uint32_t node, struct arena *arena, struct message *ret_message,
+	struct bobbin_error *error)
+{
+	struct json record;
+	const char *bytes;
+
+	if (node >= index_count(&log->index))
+		return no_such_node(error);
+	const struct index_node *entry = index_node(&log->index, node);
+	int rc = log_read_bytes(
+		log_of(log, node), entry->offset, entry->length, entry->crc, arena, &bytes, error);
+	if (rc || (rc = json_parse(bytes, entry->length, &record, error)) < 0 ||
+		(rc = message_parse(&record, arena, ret_message, error)) < 0)
+		return rc;
+	ret_message->seq = entry->seq;
+	return 0;
+}
+
+uint32_t log_record_count(const struct log *log)
+{
+	return log->index.record_count;
+}
+
+int log_record(const struct log *log, uint32_t record, struct log_record *ret_record)
+{
+	if (record >= log->index.record_count)
+		return BOBBIN_EINVAL;
+	const struct index_record *entry = &log->index.records[record];
+	*ret_record = (struct log_record){
+		.kind = (enum record_kind)entry->kind,
+		.seq = entry->seq,
+		.offset = entry->offset,
+		.length = entry->length,
+		.node = entry->node,
+		.head = entry->head,
+		.previous = entry->previous,
+	};
+	return 0;
+}
+
+uint32_t log_newest(const struct log *log, enum record_kind kind)
+{
+	return (unsigned)kind < RECORD_KINDS ? log->index.newest[kind] : RECORD_NONE;
+}
+
+int log_record_read(struct log *log, uint32_t record, struct arena *arena, struct json *ret_record,
+	struct bobbin_error *error)
+{
+	const char *bytes;
+
+	if (record >= log->index.record_count)
+		return error_set(error, BOBBIN_EINVAL, "no such record");
+	const struct index_record *entry = &log->index.records[record];
+	int rc = log_read_bytes(log, entry->offset, entry->length, entry->crc, arena, &bytes, error);
+	return rc ? rc : json_parse(bytes, entry->length, ret_record, error);
+}
+
+/* ---- Faults
+ * ------------------------------------------------------------------------------------------------- */
+
+const struct log_fault *log_faults(const struct log *log, size_t *ret_count)
+{
+	*ret_count = log->index.fault_count;
+	return log->index.faults;
+}
+
+uint64_t log_fault_total(const struct log *log)
+{
+	return log->index.fault_total;
+}
+
+const char *log_fault_text(enum fault_kind kind)
+{
+	static const char *const TEXTS[] = {
+		[FAULT_TORN] = "torn record, set aside: its writer was interrupted",
+		[FAULT_NULS] = "NUL bytes: the file system lost what was here",
+		[FAULT_UTF8] = "invalid UTF-8, set aside",
+		[FAULT_JSON] = "not JSON, set aside",
+		[FAULT_GLUED] = "several records on one line: the whole ones are read",
+		[FAULT_SHAPE] = "JSON, but not a record, set aside",
+		[FAULT_CRC] = "the checksum does not match: read, but it may have been changed",
+		[FAULT_DUPLICATE_KEY] = "a key stands twice: the last one counts",
+		[FAULT_DUPLICATE_ID] = "the id is taken by an earlier message",
+		[FAULT_PARENT] = "the parent is not in the log: read as if it followed the head",
+		[FAULT_REWIND] = "rewinds to a message that is not in the log: ignored",
+		[FAULT_SYSTEM] = "system prompt of an old log: ignored",
+		[FAULT_TOO_LONG] = "longer than a line may be, skipped",
+		[FAULT_HEADER] = "a session line that does not fit this log",
+	};
+	return (unsigned)kind < sizeof(TEXTS) / sizeof(TEXTS[0]) ? TEXTS[kind] : "damaged";
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lists: what the folder, the first line and the last lines of each log, and the metas say. And deletion,
+ * which must know who refers to whom. Both read a bounded number of bytes a session.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include "base/alloc.h"
+#include "base/id.h"
+#include "store/file.h"
+#include "store/log_internal.h"
+#include "store/meta.h"
+#include "store/record.h"
+#include "store/store_internal.h"
+
+#define HEAD_BYTES 8192 /* the longest header line we write has about 7,000 */
+#define TAIL_BYTES 4096 /* shows the newest record unless that one is larger */
+#define SUFFIX ".jsonl"
+
+struct found {
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	struct file_info info;
+};
+
+struct listing {
+	struct store *store;
+	struct found *found;
+	size_t count, cap;
+	int error;
+};
+
+static bool find_log(void *data, const char *name)
+{
+	struct listing *listing = data;
+	size_t len = strlen(name), suffix = sizeof(SUFFIX) - 1;
+	struct found *found;
+
+	if (len <= suffix || strcmp(name + len - suffix, SUFFIX) != 0 ||
+		!id_is_session((struct slice){name, len - suffix}))
+		return true;
+	listing->error =
+		mem_grow((void **)&listing->found, &listing->cap, listing->count + 1, sizeof(*found));
+	if (listing->error)
+		return false;
+	found = &listing->found[listing->count];
+	memset(found, 0, sizeof(*found));
+	memcpy(found->id, name, len - suffix);
+	const struct platform *platform = listing->store->platform;
+	/* Deleted in between: no session. */
+	if (platform->info_at(platform->context, listing->store->dir, name, &found->info) == 0)
+		listing->count++;
+	return true;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct found *left = a, *right = b;
+	if (left->info.modified_ns != right->info.modified_ns)
+		return left->info.modified_ns > right->info.modified_ns ? -1 : 1;
+	return strcmp(left->id, right->id);
+}
+
+static int find_logs(struct listing *listing, struct bobbin_error *error)
+{
+	const struct platform *platform = listing->store->platform;
+	int rc = platform->list(platform->context, listing->store->dir, find_log, listing);
+
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot list %s", listing->store->path);
+	if (listing->error)
+		return error_set(error, listing->error, "out of memory");
+	if (listing->count)
+		qsort(listing->found, listing->count, sizeof(*listing->found), newest_first);
+	return 0;
+}
+
+/* ---- One session's ends
+ * ------------------------------------------------------------------------------------- */
+
+/* The number of the last whole record that begins within the last bytes of the log. */
+static uint64_t last_seq(const char *tail, size_t len)
+{
+	struct json record, seq;
+	int64_t value;
+
+	while (len > 0) {
+		const char *line = memrchr(tail, '\n', len);
+		const char *start = line ? line + 1 : tail;
+		if (line && json_parse(start, (size_t)(tail + len - start), &record, NULL) == 0 &&
+			json_get(&record, "seq", &seq) && json_int64(&seq, &value) && value > 0)
+			return (uint64_t)value;
+		len = line ? (size_t)(line - tail) : 0;
+	}
+	return 0;
+}
+
+struct ends {
+	struct session_line line; /* the header, if there is one */
+	bool has_header, damaged;
+	uint64_t last_seq;
+};
+
+static void read_header(const struct buffer *head, uint64_t size, struct ends *ends)
+{
+	const char *stop = head->data ? memchr(head->data, '\n', head->len) : NULL;
+	size_t len = stop ? (size_t)(stop - head->data) : head->len;
+	struct json record;
+	enum record_kind kind;
+	uint32_t crc;
+
+	if (!head->data || (!stop && head->len < size))
+		return; /* empty, or a first line too long for a header */
+	if (json_parse(head->data, len, &record, NULL) == 0 && record_kind_of(&record, &kind)) {
+		if (kind != RECORD_SESSION)
+			return;
+		ends->has_header = true;
+		ends->damaged = record_crc_is_wrong(&record, &crc) ||
+				session_line_parse(&record, &ends->line, NULL) < 0;
+	} else
+		ends->damaged = looks_like_session_line(head->data, len);
+}
+
+static int read_ends(
+	struct store *store, const struct found *found, struct ends *ret_ends, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	struct buffer text = BUFFER_INIT(HEAD_BYTES);
+	struct ends ends = {.line = SESSION_LINE_INIT};
+	char name[LOG_NAME_BYTES];
+	struct file_info info;
+	size_t len = strlen(found->id);
+	int file;
+
+	memcpy(name, found->id, len);
+	memcpy(name + len, SUFFIX, sizeof(SUFFIX));
+	int rc = file_open(platform, store->dir, name, O_RDONLY, &file, &info, error);
+	if (rc)
+		return rc;
+	char *room = buffer_reserve(&text, HEAD_BYTES);
+	ssize_t got = room ? platform_read_full(platform, file, room, HEAD_BYTES, 0) : BOBBIN_ENOMEM;
+	if (got > 0) {
+		text.len = (size_t)got;
+		read_header(&text, info.size, &ends);
+		uint64_t from = info.size > TAIL_BYTES ? info.size - TAIL_BYTES : 0;
+		got = platform_read_full(platform, file, text.data, TAIL_BYTES, from);
+		if (got > 0)
+			ends.last_seq = last_seq(text.data, (size_t)got);
+	}
+	buffer_release(&text);
+	file_close(platform, file);
+	if (!room)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (got < 0)
+		return error_set_os(error, (int)-got, "cannot read %s", name);
+	*ret_ends = ends;
+	return 0;
+}
+
+/* Header first; what it does not say, and a newer title, from the meta. */
+static int describe(struct store *store, const struct found *found, struct arena *arena,
+	struct store_entry *ret_entry, struct bobbin_error *error)
+{
+	struct ends ends = {.line = SESSION_LINE_INIT};
+	struct meta meta = {.line = SESSION_LINE_INIT};
+	int rc = read_ends(store, found, &ends, error);
+
+	if (rc == BOBBIN_ENOMEM)
+		return rc;
+	if (rc)
+		ends.damaged = true;
+	rc = meta_read(store, found->id, &meta, error);
+	if (rc == BOBBIN_ENOMEM)
+		return rc;
+	if (rc == 0)
+		session_line_merge(&ends.line, &meta.line);
+	*ret_entry = (struct store_entry){
+		.id = arena_copy(arena, found->id, strlen(found->id)),
+		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
+		.title = arena_copy(arena, ends.line.title, strlen(ends.line.title)),
+		.parent_id = arena_copy(arena, ends.line.parent_id, strlen(ends.line.parent_id)),
+		.forked_at = ends.line.forked_at,
+		.messages = meta.messages,
+		.messages_exact = rc == 0 && meta.has_messages && meta.log_bytes == found->info.size,
+		.last_seq = ends.last_seq,
+		.bytes = found->info.size,
+		.updated_ns = found->info.modified_ns,
+		.damaged = ends.damaged,
+	};
+	if (!ret_entry->id || !ret_entry->owner || !ret_entry->title || !ret_entry->parent_id)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return 0;
+}
+
+static bool is_wanted(const struct store_entry *entry, const struct store_list_options *options)
+{
+	if (!options)
+		return true;
+	if (options->owner && strcmp(options->owner, entry->owner) != 0)
+		return false;
+	if (options->parent_id && strcmp(options->parent_id, entry->parent_id) != 0)
+		return false;
+	return !options->title || strcasestr(entry->title, options->title);
+}
+
+int store_list(struct store *store, const struct store_list_options *options, struct arena *arena,
+	struct store_entry **ret_entries, size_t *ret_count, struct bobbin_error *error)
+{
+	struct listing listing = {.store = store};
+	struct store_entry *entries = NULL;
+	size_t count = 0, limit = options && options->limit ? options->limit : SIZE_MAX;
+	int rc = find_logs(&listing, error);
+
+	if (!rc) {
+		entries = arena_alloc(arena, (listing.count + 1) * sizeof(*entries));
+		if (!entries)
+			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; !rc && i < listing.count && count < limit; i++) {
+		rc = describe(store, &listing.found[i], arena, &entries[count], error);
+		if (!rc && is_wanted(&entries[count], options))
+			count++;
+	}
+	mem_free(listing.found);
+	if (rc)
+		return rc;
+	*ret_entries = entries;
+	*ret_count = count;
+	return 0;
+}
+
+int store_entry(struct store *store, struct slice id, struct arena *arena, struct store_entry *ret_entry,
+	struct bobbin_error *error)
+{
+	struct found found = {0};
+	char name[LOG_NAME_BYTES];
+
+	if (!id_is_session(id))
+		return error_set(error, BOBBIN_EINVAL, "not a session id");
+	memcpy(found.id, id.data, id.len);
+	memcpy(name, id.data, id.len);
+	memcpy(name + id.len, SUFFIX, sizeof(SUFFIX));
+	int rc = store->platform->info_at(store->platform->context, store->dir, name, &found.info);
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot examine %s", name);
+	return describe(store, &found, arena, ret_entry, error);
+}
+
+/* ---- Deleting
+ * ----------------------------------------------------------------------------------------------- */
+
+/* Whether a session refers to `id`, by what its log says. Only logs without a header of ours are read whole.
+ */
+static int refers_to(struct store *store, const struct found *found, const char *id, bool *ret_refers,
+	struct bobbin_error *error)
+{
+	struct ends ends = {.line = SESSION_LINE_INIT};
+	int rc = read_ends(store, found, &ends, error);
+
+	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED) {
+		*ret_refers = false; /* gone, or nothing that could be opened */
+		return 0;
+	}
+	if (rc)
+		return rc;
+	if (!ends.has_header && !ends.damaged) {
+		struct log *log;
+		/* What cannot be opened may refer to anything: opening tells why. */
+		if ((rc = log_open(store, slice_of(found->id), LOG_READ, &log, error)) < 0)
+			return rc;
+		ends.line.has_parent = log->info.parent_id[0] != '\0';
+		memcpy(ends.line.parent_id, log->info.parent_id, strlen(log->info.parent_id) + 1);
+		memcpy(ends.line.base_id, log->info.base_id, strlen(log->info.base_id) + 1);
+		log_close(log);
+	}
+	*ret_refers = ends.line.has_parent &&
+		      (strcmp(ends.line.parent_id, id) == 0 || strcmp(ends.line.base_id, id) == 0);
+	return 0;
+}
+
+static int refuse_if_referred_to(struct store *store, const char *id, struct bobbin_error *error)
+{
+	struct listing listing = {.store = store};
+	int rc = find_logs(&listing, error);
+
+	for (size_t i = 0; !rc && i < listing.count; i++) {
+		bool refers = false;
+		if (strcmp(listing.found[i].id, id) == 0)
+			continue;
+		rc = refers_to(store, &listing.found[i], id, &refers, error);
+		if (rc)
+			error_prefix(
+				error, "cannot tell whether %s is a fork of %s", listing.found[i].id, id);
+		else if (refers)
+			rc = error_set(error, BOBBIN_EREFUSED, "session %s is kept: %s was forked from it",
+				id, listing.found[i].id);
+	}
+	mem_free(listing.found);
+	return rc;
+}
+
+/* The log goes first: what a crash leaves behind is no session. */
+static int unlink_files(struct store *store, const char *id, struct bobbin_error *error)
+{
+	static const struct {
+		const char *before, *after;
+	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".meta.json.tmp"}, {"", ".memory.md"},
+		{"", ".turn"}};
+	const struct platform *platform = store->platform;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+		buffer_add_text(&name, NAMES[i].before);
+		buffer_add_text(&name, id);
+		buffer_add_text(&name, NAMES[i].after);
+		rc = buffer_error(&name) ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
+		if (!rc) {
+			int os = platform->unlink_at(platform->context, store->dir, name.data, 0);
+			if (os < 0 && os != -ENOENT)
+				rc = error_set_os(error, -os, "cannot delete %s", name.data);
+		}
+		buffer_release(&name);
+	}
+	/* An empty workspace folder; a full one is the host's to clear. */
+	platform->unlink_at(platform->context, store->dir, id, AT_REMOVEDIR);
+	return rc;
+}
+
+static int delete_locked(struct store *store, struct slice id, struct bobbin_error *error)
+{
+	char name[LOG_NAME_BYTES];
+	int file;
+
+	memcpy(name, id.data, id.len);
+	memcpy(name + id.len, SUFFIX, sizeof(SUFFIX));
+	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, NULL, error);
+	if (rc)
+		return rc;
+	name[id.len] = '\0';
+	rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, name, error);
+	if (!rc)
+		rc = refuse_if_referred_to(store, name, error);
+	if (!rc)
+		rc = unlink_files(store, name, error);
+	if (!rc) {
+		rc = store->platform->sync(store->platform->context, store->dir);
+		if (rc < 0)
+			rc = error_set_os(error, -rc, "cannot sync %s", store->path);
+	}
+	file_close(store->platform, file);
+	return rc;
+}
+
+int store_delete(struct store *store, struct slice id, struct bobbin_error *error)
+{
+	struct turn_lock *turn;
+	int lock;
+
+	if (!id_is_session(id))
+		return error_set(error, BOBBIN_EINVAL, "not a session id");
+	if (!store_has(store, id))
+		return error_set(error, BOBBIN_ENOTFOUND, "there is no session %.*s in %s", (int)id.len,
+			id.data, store->path);
+	int rc = file_open_locked(
+		store->platform, store->dir, STORE_LOCK_NAME, LIMIT_LOCK_WAIT_MS, &lock, error);
+	if (rc)
+		return rc;
+	rc = store_turn_lock(store, id, 0, &turn, error);
+	if (!rc) {
+		rc = delete_locked(store, id, error);
+		store_turn_unlock(turn);
+	}
+	file_close(store->platform, lock);
+	return rc;
+}
