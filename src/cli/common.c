@@ -37,6 +37,8 @@ int open_session(const struct arguments *arguments, const char *id, bool create,
 {
 	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
 	struct bobbin_error error;
+	if (id && !*id)
+		return fail_usage("a session id is missing");
 	int rc = open_store(arguments, create, ret_store);
 	if (rc)
 		return rc;

@@ -77,8 +77,8 @@ int command_append(const struct arguments *arguments)
 
 /* ---- fork ---- */
 
-static void print_forked(
-	const struct arguments *arguments, const char *parent, const struct bobbin_forked *forked)
+static void print_forked(const struct arguments *arguments, const char *parent, const char *at,
+	const struct bobbin_forked *forked)
 {
 	if (arguments->json) {
 		putchar('{');
@@ -95,6 +95,8 @@ static void print_forked(
 			"careful: a damaged line lies in what was kept; a message may be missing (see bobbin "
 			"doctor %s)",
 			parent);
+	if (forked->kept < strtoull(at, NULL, 10) && !at[strspn(at, "0123456789")])
+		note(arguments, "walked back from %s, so that no call is parted from its results", at);
 	if (forked->kept)
 		printf("forked %s after %s of its messages (through %s): ", parent, number_text(forked->kept),
 			forked->through);
@@ -121,7 +123,7 @@ int command_fork(const struct arguments *arguments)
 	if (bobbin_session_fork(session, arguments->words[named], &options, &forked, &error) < 0)
 		rc = fail(&error);
 	else
-		print_forked(arguments, parent, &forked);
+		print_forked(arguments, parent, arguments->words[named], &forked);
 	close_session(store, session);
 	return rc;
 }

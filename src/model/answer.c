@@ -10,6 +10,7 @@
 
 #define QUOTE_BYTES_MAX 240
 #define QUOTES_MAX 3
+#define NOTE_TOOL SLICE_LITERAL("note")
 
 static const char *const not_found[] = {"I can't find that in what I was shown.", "在我看到的内容里找不到。"};
 
@@ -415,6 +416,32 @@ static bool read_calls(
 	return any;
 }
 
+/* "Please note that", "remember": with a tool named note on offer, that is called with the user's words. */
+static bool call_note(const struct seen *seen, struct slice words, struct answer *answer, int *ret_error)
+{
+	static const char *const verbs[] = {"note", "remember", "记住", "记下"};
+	struct json_writer writer;
+	bool asked = false;
+	for (size_t v = 0; v < COUNT(verbs); v++)
+		asked = asked || text_find(words, verbs[v], 0) != TEXT_NOT_FOUND;
+	if (!asked || seen_rounds_since(seen) || sentence_is_question(words) || !is_offered(seen, NOTE_TOOL))
+		return false;
+	json_writer_init(&writer, &answer->arguments);
+	json_begin_object(&writer);
+	json_member_string(&writer, "text", words);
+	json_end_object(&writer);
+	*ret_error = buffer_error(&answer->arguments);
+	if (*ret_error == 0)
+		*ret_error = add_call(answer, NOTE_TOOL, buffer_slice(&answer->arguments));
+	return true;
+}
+
+/* A note that was taken needs no report: the facts in it are acknowledged instead. */
+static bool is_taken_note(const struct seen_item *item, bool failed)
+{
+	return !failed && slice_equal(item->name, NOTE_TOOL);
+}
+
 static bool answer_from_results(const struct seen *seen, size_t user, struct buffer *out)
 {
 	bool any = false;
@@ -424,6 +451,8 @@ static bool answer_from_results(const struct seen *seen, size_t user, struct buf
 			continue;
 		bool failed = item->is_error ||
 			      slice_starts_with(item->text, "[error]"); /* not every dialect has a flag */
+		if (is_taken_note(item, failed))
+			continue;
 		begin_sentence(out);
 		buffer_add_slice(out, item->name);
 		buffer_add_text(out, failed ? " failed: " : " returned: ");
@@ -442,7 +471,9 @@ int answer_compose(const struct seen *seen, struct answer *ret_answer)
 	size_t user = seen_last_user(seen);
 	struct slice words = text_trim(seen_last_words(seen));
 	int rc = 0;
-	read_calls(seen, words, seen_rounds_since(seen), ret_answer, &rc);
+	buffer_init(&ret_answer->arguments, LIMIT_REQUEST_BYTES);
+	if (!read_calls(seen, words, seen_rounds_since(seen), ret_answer, &rc))
+		call_note(seen, words, ret_answer, &rc);
 	if (rc < 0)
 		return rc;
 	bool said = ret_answer->call_count > 0 || out->len > 0;
@@ -455,6 +486,7 @@ int answer_compose(const struct seen *seen, struct answer *ret_answer)
 void answer_release(struct answer *answer)
 {
 	buffer_release(&answer->text);
+	buffer_release(&answer->arguments);
 	mem_free(answer->calls);
 	*answer = (struct answer){.calls = NULL};
 }

@@ -4,7 +4,7 @@
  *
  * Rules, the first that applies: (1) results stand after the user's last words: call the next round the
  * user asked for, or answer from them; (2) "call NAME with {…}", "use tools A and B": ask for tools that
- * are offered; (3) each question is answered from the user's own words, newest first, then from labelled
+ * are offered; "please note", "remember": ask for note, if it is offered; (3) each question is answered from the user's own words, newest first, then from labelled
  * parts, saying so, else it is said that it cannot be found; (4) facts are noted; (5) the words are
  * given back.
  */
@@ -20,6 +20,7 @@ struct answer_call {
 
 struct answer {
 	struct buffer text;
+	struct buffer arguments; /* of a call that the words do not spell out */
 	struct answer_call *calls;
 	size_t call_count, call_cap;
 };

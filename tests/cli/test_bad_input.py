@@ -64,7 +64,7 @@ with Scratch() as scratch:
                  '{"role":"wizard","content":"x"}', '{"role":"user","content":5}',
                  '{"role":"user","role":"user","content":"twice"}',
                  '{"role":"user","content":"x","id":"m7"}', '{"role":"user","content":"x","parent":"nobody"}',
-                 '{"role":"user","content":"\\ud83d', '{"role":"tool","content":[1]}'):
+                 '{"role":"user","content":"\\ud83d'):
         result = scratch.run("append", "main", input=text + "\n" if text else "\n")
         right = 0 if not text else 3
         ok(result.code == right and (not text or result.errors.strip()), f"append of {text!r} gives {right}", result)
