@@ -95,8 +95,8 @@ static const uint64_t lanes_of_pair[KINDS][KINDS] = {
 };
 
 /* In 1/1024 of a token for one unit of a class. */
-static const uint32_t weights_common[TOKEN_CLASSES] = {74, 168, 238, 90, 300, 275, 1160, 740};
-static const uint32_t weights_large[TOKEN_CLASSES] = {74, 168, 238, 94, 190, 108, 790, 640};
+static const uint32_t weights_common[TOKEN_CLASSES] = {76, 180, 238, 90, 300, 275, 1160, 740};
+static const uint32_t weights_large[TOKEN_CLASSES] = {75, 176, 238, 94, 190, 108, 790, 640};
 
 static uint32_t add_saturating(uint32_t value, uint64_t more)
 {

@@ -39,7 +39,7 @@ const cases = [
 	// emoji
 	'\u{1f600}', '\u{1f600}\u{1f600}', '\u{1f468}\u200d\u{1f469}\u200d\u{1f467}', '\u{1f1e9}\u{1f1ea}', '\u2764\ufe0f', '\u{1f44d}\u{1f3fd}', '1\ufe0f\u20e3', 'a\u{1f600}b', ' \u{1f600}\n', '\u{e0041}\u{e007f}', '\ue000', '\uffff', '\u{10ffff}', '\ufffd',
 	// invalid UTF-8 in, U+FFFD out (as bytes)
-	[0x80], [0xff, 0x61], [0xc3], [0x61, 0xe2, 0x82], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0xaf, 0x41],
+	[0x80], [0xff, 0x61], [0xc3], [0x61, 0xe2, 0x82], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0xaf, 0x41],
 	// long words and repetition, across the 64-byte blocks
 	'a'.repeat(63), 'a'.repeat(64), 'a'.repeat(65), 'a'.repeat(1000), '1'.repeat(200), '!'.repeat(200), '\u4e2d'.repeat(100), '\u{1f600}'.repeat(50), 'ab'.repeat(100), 'aA'.repeat(60), '\n'.repeat(200),
 	'x'.repeat(61) + '\'s y', 'x'.repeat(62) + '\'re y', 'x'.repeat(63) + '\'ll y', 'x '.repeat(31) + 'a\'ve', 'a!'.repeat(40), '(a'.repeat(40), '!\n'.repeat(40), ' \n'.repeat(40), 'a\r\n'.repeat(30), '12345'.repeat(20),
