@@ -49,17 +49,28 @@ void bobbin_import_free(bobbin_import *import)
 	mem_free(import);
 }
 
-/* A file's name without its folders: what a person recognises a session by when it has no title. */
-static struct slice title_of(const struct import_conversation *conversation, const char *name)
+/* A title on one line: control characters become blanks. The file's name, without its folders, when there is
+ * none. */
+static int title_of(const struct import_conversation *conversation, const char *name, struct arena *arena,
+	struct slice *ret_title)
 {
 	struct slice title = conversation->title;
 	if (!title.len && name) {
 		const char *slash = strrchr(name, '/');
 		title = slice_of(slash ? slash + 1 : name);
 	}
-	if (title.len > LIMIT_TITLE_BYTES)
-		title.len = utf8_truncate(title.data, title.len, LIMIT_TITLE_BYTES);
-	return title;
+	struct buffer clean = BUFFER_INIT(LIMIT_LINE_BYTES);
+	utf8_add_clean(&clean, title.data ? title.data : "",
+		title.len < LIMIT_TITLE_BYTES ? title.len
+					      : utf8_truncate(title.data, title.len, LIMIT_TITLE_BYTES));
+	for (size_t i = 0; i < clean.len; i++)
+		if ((unsigned char)clean.data[i] < 0x20 || clean.data[i] == 0x7f)
+			clean.data[i] = ' ';
+	size_t len = utf8_truncate(clean.data ? clean.data : "", clean.len, LIMIT_TITLE_BYTES);
+	char *copy = buffer_error(&clean) ? NULL : arena_copy(arena, clean.data ? clean.data : "", len);
+	buffer_release(&clean);
+	*ret_title = (struct slice){copy, len};
+	return copy ? 0 : BOBBIN_ENOMEM;
 }
 
 static int store_conversation(bobbin_store *store, const struct import_conversation *conversation,
@@ -71,8 +82,10 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	struct log *log;
 	create.id = options->id ? slice_of(options->id) : (struct slice){NULL, 0};
 	create.owner = slice_of(options->owner ? options->owner : "");
-	create.title = title_of(conversation, options->name);
-	int rc = log_create(store->store, &create, &log, error);
+	int rc = title_of(conversation, options->name, arena, &create.title);
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	rc = log_create(store->store, &create, &log, error);
 	if (rc < 0)
 		return rc;
 	memset(ret_imported, 0, sizeof(*ret_imported));
@@ -84,13 +97,13 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	ret_imported->foreign_id =
 		arena_copy(arena, conversation->foreign_id.data ? conversation->foreign_id.data : "",
 			conversation->foreign_id.len);
-	ret_imported->title = arena_copy(arena, create.title.data ? create.title.data : "", create.title.len);
+	ret_imported->title = create.title.data;
 	ret_imported->messages = conversation->messages;
 	ret_imported->calls = conversation->calls;
 	ret_imported->results = conversation->results;
 	if (!rc && log_head(log) != NODE_NONE && log_node(log, log_head(log), &node) == 0)
 		ret_imported->messages_on_line = (uint64_t)node.depth + 1;
-	if (!rc && (!ret_imported->foreign_id || !ret_imported->title))
+	if (!rc && !ret_imported->foreign_id)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	log_close(log);
 	if (rc < 0)

@@ -153,8 +153,10 @@ static const char *detect(const char *data, size_t len)
 	while (at < len && (import_is_space(data[at]) || (unsigned char)data[at] >= 0x80))
 		at++;
 	/* A document over several lines, or a list that breaks off, is no file of lines. */
-	if (at < len && (data[at] == '[' || data[at] == '{') && json_parse(data, len, &value, NULL) == 0)
-		return judge(&value, &maybe);
+	if (at < len && (data[at] == '[' || data[at] == '{') && json_parse(data, len, &value, NULL) == 0) {
+		name = judge(&value, &maybe);
+		return name ? name : maybe ? "bobbin" : NULL;
+	}
 	if (at < len && data[at] == '[') {
 		size_t used;
 		if (json_parse_prefix(data + at + 1, len - at - 1, &value, &used, NULL) == 0)

@@ -16,7 +16,7 @@ def independent(format, path):
     """Counts by a script that shares nothing with the importer: one entry a conversation."""
     script = os.path.join(SOURCE, "tests/transcript/count_independent.py")
     out = subprocess.run([sys.executable, "-B", script, format, path], capture_output=True, check=True).stdout
-    return [json.loads(line) for line in out.splitlines() if line.strip()]
+    return json.loads(out)["conversations"]
 
 
 def comparable(row):
