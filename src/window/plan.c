@@ -228,7 +228,7 @@ static int reduce(struct planner *planner)
 }
 
 int window_plan(const struct path *path, const struct window_budget *budget, const struct window_options *options,
-	const struct window_record *record, const struct token_counter *counter, struct window_plan *ret_plan,
+	const struct window_record *record, struct token_counter *counter, struct window_plan *ret_plan,
 	struct bobbin_error *error)
 {
 	struct planner planner = {

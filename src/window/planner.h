@@ -7,14 +7,14 @@
 
 /* A pointer in place of a body takes at most so many tokens, its message's overhead included; a body that is not
  * larger stays as it is. */
-#define POINTER_TOKENS 48
+#define POINTER_TOKENS 56
 
 struct planner {
 	const struct path *path;
 	const struct window_budget *budget;
 	const struct window_options *options;
 	const struct window_record *record;  /* NULL: none that can be used */
-	const struct token_counter *counter;
+	struct token_counter *counter;
 	struct window_plan *plan;
 	struct bobbin_error *error;
 

@@ -8,11 +8,14 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "tokens/counter.h"
 
 /* Clearing reads every message it shows; a line so many times the budget is cut without trying. */
 #define CLEAR_LINE_FACTOR 4
 /* Text so short is not worth its pointer. */
 #define SHORTENED_TOKENS_MIN 8
+/* Counting the text anew after each guess of its length; three are usual. */
+#define SHORTEN_TRIES_MAX 24
 /* A record below it holds no image that matters to a byte limit. */
 #define IMAGE_BYTES_MIN 512
 
@@ -163,52 +166,70 @@ static int refuse_round(const struct planner *planner, uint64_t words_tokens, ui
 		words ? "shorten it or take a larger window" : "rewind before it or take a larger window");
 }
 
-/* The longest beginning of a text that takes at most `tokens`, on a code point. */
-static size_t text_within(const char *text, size_t len, uint64_t tokens)
+static int count_text(struct planner *planner, const char *text, size_t len, uint64_t *ret_tokens)
 {
-	uint64_t counted = tokens_estimate(text, len);
-	size_t bytes = len;
-
-	for (int tries = 0; counted > tokens && tries < 24; tries++) {
-		bytes = (size_t)((double)bytes * (double)tokens / (double)counted);
-		bytes = utf8_truncate(text, len, bytes > 16 ? bytes - 8 : 0);
-		counted = tokens_estimate(text, bytes);
+	if (!planner->counter) {
+		*ret_tokens = tokens_estimate(text, len);
+		return 0;
 	}
-	return counted > tokens ? 0 : bytes;
+	int rc = token_counter_count(planner->counter, text, len, ret_tokens);
+	return rc ? error_set(planner->error, rc, "a tool result cannot be counted") : 0;
+}
+
+/* The longest beginning of a text, about, that takes at most `tokens`; it ends on a code point. */
+static int text_within(struct planner *planner, struct slice text, uint64_t tokens, size_t *ret_bytes)
+{
+	size_t bytes = text.len;
+	uint64_t counted;
+	int rc = count_text(planner, text.data, bytes, &counted);
+
+	for (int tries = 0; !rc && counted > tokens && tries < SHORTEN_TRIES_MAX; tries++) {
+		bytes = (size_t)((double)bytes * (double)tokens / (double)counted);
+		bytes = utf8_truncate(text.data, text.len, bytes > 16 ? bytes - 8 : 0);
+		rc = count_text(planner, text.data, bytes, &counted);
+	}
+	*ret_bytes = counted > tokens ? 0 : bytes;
+	return rc;
+}
+
+/* Reads a result's text and finds out how much of it is shown. */
+static int keep_text(struct planner *planner, size_t position, uint64_t tokens, size_t *ret_bytes)
+{
+	struct arena arena = ARENA_INIT;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES * 2);
+	struct message message;
+	int rc = path_message(planner->path, position, &arena, &message, planner->error);
+
+	if (!rc) {
+		message_add_text(&message, &arena, &text);
+		if ((rc = buffer_error(&text)))
+			error_set(planner->error, rc, "a tool result cannot be read into memory");
+	}
+	*ret_bytes = 0;
+	if (!rc && text.len)
+		rc = text_within(planner, buffer_slice(&text), tokens, ret_bytes);
+	buffer_release(&text);
+	arena_release(&arena);
+	return rc;
 }
 
 /* Notes how much of one result is shown. */
 static int shorten_result(struct planner *planner, size_t position, const struct path_item *item, uint64_t cap)
 {
-	struct window_shortened *shortened = &planner->plan->shortened[planner->plan->shortened_count];
-	struct arena arena = ARENA_INIT;
-	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES * 2);
-	struct message message;
+	struct window_plan *plan = planner->plan;
 	uint64_t keep = cap - POINTER_TOKENS;
-	int rc;
+	size_t bytes = 0;
 
-	shortened->position = position;
-	shortened->bytes = 0;
 	if (keep >= SHORTENED_TOKENS_MIN) {
-		rc = path_message(planner->path, position, &arena, &message, planner->error);
-		if (!rc) {
-			message_add_text(&message, &arena, &text);
-			if ((rc = buffer_error(&text)))
-				error_set(planner->error, rc, "a tool result cannot be read into memory");
-		}
-		if (!rc)
-			shortened->bytes = text_within(text.data, text.len, keep);
-		arena_release(&arena);
-	} else {
-		keep = 0;
-		rc = 0;
+		int rc = keep_text(planner, position, keep, &bytes);
+		if (rc)
+			return rc;
 	}
-	shortened->tokens_hidden = item->tokens - (shortened->bytes ? keep : 0);
+	plan->shortened[plan->shortened_count++] = (struct window_shortened){
+		.position = position, .bytes = bytes, .tokens_hidden = item->tokens - (bytes ? keep : 0)};
 	planner->shortened_tokens += item->tokens - cap;
-	planner->shortened_bytes += item->bytes > shortened->bytes ? item->bytes - shortened->bytes : 0;
-	buffer_release(&text);
-	planner->plan->shortened_count += rc == 0;
-	return rc;
+	planner->shortened_bytes += item->bytes > bytes ? item->bytes - bytes : 0;
+	return 0;
 }
 
 static int shorten_results(struct planner *planner, size_t round, uint64_t cap)

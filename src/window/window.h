@@ -164,7 +164,7 @@ struct window_plan {
  * BOBBIN_EBUDGET names the part of the floor that is too big and by how much; errors of the path are handed on.
  */
 int window_plan(const struct path *path, const struct window_budget *budget, const struct window_options *options,
-	const struct window_record *record, const struct token_counter *counter, struct window_plan *ret_plan,
+	const struct window_record *record, struct token_counter *counter, struct window_plan *ret_plan,
 	struct bobbin_error *error);
 
 /* "recall m12–m40" for a hidden range, NUL-terminated. */

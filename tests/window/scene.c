@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "tokens/overhead.h"
 
 static void add_line(struct scene *scene, char *line)
 {
@@ -288,7 +289,7 @@ uint64_t body_tokens(const char *body, size_t len)
 		struct json role;
 		if (json_get(&item, "role", &role) && json_string_is(&role, "system"))
 			continue;
-		tokens += 3;
+		tokens += OVERHEAD_MESSAGE;
 		add_tokens(&item, "", &tokens);
 	}
 	return tokens;

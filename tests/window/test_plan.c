@@ -185,7 +185,7 @@ static void round_too_large__keeps_its_pairs_and_shortens_bodies(void **state)
 static void pointers_only__when_nothing_else_fits(void **state)
 {
 	struct scene scene = SCENE_INIT;
-	struct window_options options = history_of(80);
+	struct window_options options = history_of(88);
 	(void)state;
 
 	scene_user(&scene, "compare");
