@@ -19,5 +19,6 @@
 #define LIMIT_LOCK_WAIT_MS 10000 /* waiting for another process's append */
 #define LIMIT_TURN_ROUNDS 200	 /* model calls in one turn */
 #define LIMIT_PROVIDER_RETRIES 4
+#define LIMIT_EVENT_BYTES (16u << 20) /* one event of a provider's stream, or one line of it */
 
 #endif

@@ -29,6 +29,9 @@ int failure_of_body(const struct refusal *refusal, struct slice body, struct buf
 int failure_of_json(const struct refusal *refusal, const struct json *body, struct buffer *words,
 	struct model_event *ret_event);
 
+/* Appends text with "[key]" wherever the secret stood; an empty one stands nowhere. */
+void failure_add_without(struct buffer *out, struct slice text, struct slice secret);
+
 /* Puts the error of a stream into the sink. */
 struct sink;
 void failure_into(struct sink *sink, const struct json *body);

@@ -3,14 +3,15 @@
  * The part of a model that is the same for every provider: opening by name, the check before sending,
  * and the stream's rules (model.h): one terminal event, cancelling, deadlines.
  *
- * A provider never waits longer than WAIT_SLICE_NS at a time, so a cancel from another thread and a
- * deadline are seen soon without signals or pipes.
+ * A provider that cannot be woken never waits longer than WAIT_SLICE_NS at a time, so a cancel from another
+ * thread and a deadline are seen soon without signals or pipes.
  */
 #include "model/provider.h"
 
 #include <stdatomic.h>
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "model/remote.h"
 
 #define WAIT_SLICE_NS 10000000
 #define NS_PER_MS 1000000
@@ -20,7 +21,7 @@ struct model_stream {
 	void *state; /* NULL: refused before it was sent */
 	atomic_bool cancelled;
 	bool ended;
-	int64_t deadline_ns, active_ns; /* monotonic; active: when the last event came */
+	int64_t deadline_ns, active_ns; /* monotonic; active: when something last came */
 	int64_t idle_ms;
 	struct bobbin_error refusal;
 };
@@ -91,11 +92,11 @@ static int failure_code(enum model_failure failure)
 	}
 }
 
+/* Not TIMEOUT: the provider may still be at work on the request, and would be paid twice. */
 static bool failure_may_pass(enum model_failure failure)
 {
 	return failure == MODEL_FAILURE_RATE || failure == MODEL_FAILURE_SERVER ||
-	       failure == MODEL_FAILURE_PROTOCOL || failure == MODEL_FAILURE_CUT_OFF ||
-	       failure == MODEL_FAILURE_TIMEOUT;
+	       failure == MODEL_FAILURE_PROTOCOL || failure == MODEL_FAILURE_CUT_OFF;
 }
 
 void model_event_failure(
@@ -121,15 +122,11 @@ static int open_provider(struct model *model, const char *specification, struct 
 				error, BOBBIN_EINVAL, "mock: needs the name of a script after the colon");
 		return mock_open(model, specification + 5, error);
 	}
-	static const char *const later[] = {"openai:", "anthropic:", "replay:"};
-	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
-		if (slice_starts_with(text, later[i]))
-			return error_set(error, BOBBIN_EUNSUPPORTED,
-				"the model %.100s is not built in yet; mock and mock:FILE are",
-				specification);
-	}
+	if (remote_is(specification))
+		return remote_open(model, specification, error);
 	return error_set(error, BOBBIN_EINVAL,
-		"no such model: \"%.100s\"; give mock, mock:FILE, openai:NAME, anthropic:NAME or replay:FILE",
+		"no such model: \"%.100s\"; give mock, mock:FILE, openai:NAME, openai-responses:NAME, anthropic:NAME, "
+		"replay:FILE or record:FILE:MODEL",
 		specification);
 }
 
@@ -247,8 +244,10 @@ static int give_failure(struct model_stream *stream, struct model_event *ret_eve
 	return 0;
 }
 
-/* What ends the stream without the provider, if anything does. */
-static bool ended_from_outside(struct model_stream *stream, int64_t now, struct model_event *ret_event)
+/* What ends the stream without the provider, if anything does. Silence is judged only after a pull (`pulled`):
+ * what came while nobody asked is not silence. */
+static bool ended_from_outside(
+	struct model_stream *stream, int64_t now, bool pulled, struct model_event *ret_event)
 {
 	if (atomic_load(&stream->cancelled))
 		give_failure(stream, ret_event, MODEL_FAILURE_CANCELLED, 0, "the request was cancelled");
@@ -257,7 +256,7 @@ static bool ended_from_outside(struct model_stream *stream, int64_t now, struct 
 	else if (now >= stream->deadline_ns)
 		give_failure(stream, ret_event, MODEL_FAILURE_TIMEOUT, 0,
 			"the answer was not finished in the time allowed");
-	else if (now >= later_ns(stream->active_ns, stream->idle_ms))
+	else if (pulled && now >= later_ns(stream->active_ns, stream->idle_ms))
 		give_failure(stream, ret_event, MODEL_FAILURE_TIMEOUT, 0, "the model fell silent");
 	return stream->ended;
 }
@@ -270,9 +269,21 @@ static int64_t smaller(int64_t a, int64_t b)
 /* How long the provider may wait at `now`, until `until` (negative: no end). */
 static int64_t slice_ns(const struct model_stream *stream, int64_t now, int64_t until)
 {
-	int64_t wait = smaller(WAIT_SLICE_NS, stream->deadline_ns - now);
-	wait = smaller(wait, later_ns(stream->active_ns, stream->idle_ms) - now);
-	return until < 0 ? wait : smaller(wait, until > now ? until - now : 0);
+	int64_t wait = smaller(stream->deadline_ns, later_ns(stream->active_ns, stream->idle_ms)) - now;
+	if (until >= 0)
+		wait = smaller(wait, until - now);
+	if (!stream->model->provider->wake)
+		wait = smaller(wait, WAIT_SLICE_NS);
+	return wait > 0 ? wait : 0;
+}
+
+/* A piece of a long call is no event, and yet no silence. */
+static void note_movement(struct model_stream *stream)
+{
+	const struct provider *provider = stream->model->provider;
+	int64_t moved_ns = provider->moved_ns ? provider->moved_ns(stream->state) : 0;
+	if (moved_ns > stream->active_ns)
+		stream->active_ns = moved_ns;
 }
 
 int model_stream_next(struct model_stream *stream, int64_t timeout_ms, struct model_event *ret_event)
@@ -281,13 +292,14 @@ int model_stream_next(struct model_stream *stream, int64_t timeout_ms, struct mo
 		return BOBBIN_EINVAL;
 	int64_t now = now_ns(stream->model);
 	int64_t until = timeout_ms < 0 ? -1 : later_ns(now, timeout_ms);
-	for (;;) {
-		if (ended_from_outside(stream, now, ret_event))
+	for (bool pulled = false;; pulled = true) {
+		if (ended_from_outside(stream, now, pulled, ret_event))
 			return 0;
 		int rc =
 			stream->model->provider->next(stream->state, slice_ns(stream, now, until), ret_event);
 		now = now_ns(stream->model);
 		if (rc == BOBBIN_ETIMEOUT) {
+			note_movement(stream);
 			if (until >= 0 && now >= until)
 				return BOBBIN_ETIMEOUT;
 			continue;
@@ -310,6 +322,8 @@ int model_stream_fd(const struct model_stream *stream)
 void model_stream_cancel(struct model_stream *stream)
 {
 	atomic_store(&stream->cancelled, true);
+	if (stream->state && stream->model->provider->wake)
+		stream->model->provider->wake(stream->state);
 }
 
 void model_stream_free(struct model_stream *stream)

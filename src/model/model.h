@@ -50,8 +50,8 @@ bool model_dialect_of(struct slice text, enum model_dialect *ret_dialect);
 
 /* What a host must know to plan a request. Lives as long as the model; the strings too. */
 struct model_properties {
-	const char *name;	    /* "mock", later "gpt-5": what usage lines call it */
-	const char *provider;	    /* "mock", later "openai", "anthropic" */
+	const char *name;	    /* "mock", "gpt-5": what usage lines call it */
+	const char *provider;	    /* "mock", "openai", "anthropic" */
 	enum model_dialect dialect; /* what model_send expects; the mock accepts all three */
 	uint64_t window_tokens;	    /* input and output together */
 	uint64_t output_tokens_max;
@@ -74,7 +74,9 @@ struct model_stream;
  * Opens a model from its specification:
  *	mock            answers from what it is shown, offline (model/mock.h)
  *	mock:FILE       the same, with a script (README.md)
- *	openai:NAME, anthropic:NAME, replay:FILE    not built yet: BOBBIN_EUNSUPPORTED
+ *	openai:NAME, openai-responses:NAME, anthropic:NAME    over the network (model/remote.h)
+ *	openai:NAME@http://localhost:8080/v1                  … at another base address
+ *	record:FILE:MODEL, replay:FILE                        records, plays back (model/tape.h)
  * `options` NULL: defaults. BOBBIN_EINVAL for a malformed specification, BOBBIN_EINPUT with line and
  * offset for a bad script, BOBBIN_ENOTFOUND for a missing one.
  */

@@ -21,6 +21,11 @@ struct provider {
 	int (*fd)(void *state); /* NULL: none */
 	void (*release_stream)(void *state);
 	void (*release)(struct model *model); /* frees model->state; also of a half-opened model */
+	/* When bytes last moved, by the monotonic clock, 0: not yet; NULL: silence is counted from the last
+	 * event. A call may take minutes to arrive before it is an event. */
+	int64_t (*moved_ns)(const void *state);
+	/* From any thread: ends a wait in next. NULL: next is asked to wait for short times only. */
+	void (*wake)(void *state);
 };
 
 struct model {

@@ -9,7 +9,7 @@
 
 void sink_init(struct sink *sink, enum model_dialect dialect)
 {
-	*sink = (struct sink){.usage = {dialect, -1, -1, -1, -1}};
+	*sink = (struct sink){.usage = {dialect, -1, -1, -1, -1}, .secret = SLICE_LITERAL("")};
 	buffer_init(&sink->text, LIMIT_LINE_BYTES);
 }
 
@@ -65,6 +65,8 @@ static uint32_t surrogate_bits(const char *data)
 /* Appends text in which surrogates have three bytes: pairs become characters, lone ones U+FFFD. */
 static void add_joined(struct buffer *out, struct slice text)
 {
+	if (text.len == 0)
+		return;
 	const char *at = text.data, *end = text.data + text.len, *begin = at;
 	while ((at = memchr(at, 0xED, (size_t)(end - at)))) {
 		if (is_surrogate(at, (size_t)(end - at), 0xA0) &&
@@ -187,8 +189,9 @@ void sink_done(struct sink *sink, enum model_stop stop, struct slice stop_text)
 	if (sink->ended)
 		return;
 	push_usage(sink);
-	push(sink, &(struct model_event){
-			   .type = MODEL_EVENT_DONE, .stop = stop, .stop_text = keep_joined(sink, stop_text)});
+	push(sink,
+		&(struct model_event){
+			.type = MODEL_EVENT_DONE, .stop = stop, .stop_text = keep_joined(sink, stop_text)});
 }
 
 void sink_error(struct sink *sink, const struct model_event *event)

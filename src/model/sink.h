@@ -21,17 +21,19 @@
 struct sink {
 	struct model_event *events;
 	size_t count, capacity, next;
-	struct arena arena; /* what the events in the queue point to */
-	struct buffer text; /* scratch for decoding */
+	struct arena arena;	    /* what the events in the queue point to */
+	struct buffer text;	    /* scratch for decoding */
 	enum model_event_type kind; /* of the half below */
-	char half[3];	    /* a high surrogate in three bytes, waiting for its other half */
+	char half[3];		    /* a high surrogate in three bytes, waiting for its other half */
 	bool has_half;
 	bool ended;
-	size_t held;	    /* bytes the answer has so far */
+	size_t held; /* bytes the answer has so far */
 	size_t calls;
 	struct model_usage usage;
 	bool has_usage;
-	int error; /* sticky: BOBBIN_ENOMEM */
+	int error;	     /* sticky: BOBBIN_ENOMEM */
+	const char *host;    /* for the words of failures; NULL: not known */
+	struct slice secret; /* never shown; may be empty */
 };
 
 void sink_init(struct sink *sink, enum model_dialect dialect);

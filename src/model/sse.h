@@ -31,10 +31,10 @@ struct sse_event {
 
 struct sse {
 	struct buffer line, data, type;
-	bool begun;	/* the first line is behind us */
-	bool after_cr;	/* an LF now belongs to the line before */
-	bool has_data;	/* a data field came since the last empty line */
-	bool given;	/* data and type were handed out and are cleared at the next call */
+	bool begun;    /* the first line is behind us */
+	bool after_cr; /* an LF now belongs to the line before */
+	bool has_data; /* a data field came since the last empty line */
+	bool given;    /* data and type were handed out and are cleared at the next call */
 };
 
 void sse_init(struct sse *sse);

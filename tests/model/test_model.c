@@ -27,9 +27,9 @@ static void specification__wrong_ones_say_what_is_wrong(void **state)
 		{"", BOBBIN_EINVAL, "no such model"},
 		{"mocking", BOBBIN_EINVAL, "\"mocking\""},
 		{"mock:", BOBBIN_EINVAL, "script"},
-		{"openai:gpt-5", BOBBIN_EUNSUPPORTED, "not built in yet"},
-		{"anthropic:x", BOBBIN_EUNSUPPORTED, "not built in yet"},
-		{"replay:f", BOBBIN_EUNSUPPORTED, "not built in yet"},
+		{"openai:", BOBBIN_EINVAL, "name of a model"},
+		{"anthropic:x@http://user@host", BOBBIN_EINVAL, "base address"},
+		{"replay:", BOBBIN_EINVAL, "name of a recording"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model *model = NULL;
