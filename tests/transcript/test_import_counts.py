@@ -88,6 +88,36 @@ def check_groups(records, parents, head):
     return None
 
 
+def check_ancestors(path, records, parents, head):
+    """Claude Code's own chain of parents from its last main message: all of it is on the line, and nothing is on the
+    line but it and the results of its batches. Returns the first fault."""
+    by_uuid, last = {}, None
+    with open(path, encoding="utf-8", newline="") as file:
+        for record in count_independent.values(file.read()):
+            if "uuid" not in record:
+                continue
+            by_uuid[record["uuid"]] = record
+            if record["type"] in ("user", "assistant") and not record.get("isSidechain"):
+                last = record
+    chain, complete = set(), True
+    while last:
+        if last["type"] in ("user", "assistant"):
+            chain.add(last["uuid"])
+        parent = last.get("parentUuid") or last.get("logicalParentUuid")
+        complete = parent is None or parent in by_uuid
+        last = by_uuid.get(parent)
+    line, seen = line_to(head, parents), set()
+    for position in line:
+        own = {records[position].get("id", "").split(".")[0]}
+        own |= {extra.get("uuid") for extra in records[position].get("src", {}).get("lines", [])}
+        seen |= own
+        if complete and records[position]["role"] != "tool" and not own & chain:
+            return "record %d is on the line, but not above its end in the file" % position
+    if chain - seen:
+        return "%d records above the end in the file are not on the line" % len(chain - seen)
+    return None
+
+
 def run(dump, form, path):
     done = subprocess.run([dump, form, path], stdout=subprocess.PIPE, check=False)
     return done.returncode, json.loads(done.stdout)
@@ -115,6 +145,8 @@ def check_file(dump, form, path):
             break
         parents, head = replay(records)
         fault = check_groups(records, parents, head)
+        if form == "claude-code" and not fault:
+            fault = check_ancestors(path, records, parents, head)
         if head != got["head"] or fault:
             ok(False, name + ": line", fault or "head %s, said %s" % (head, got["head"]))
             break

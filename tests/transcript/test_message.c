@@ -270,6 +270,28 @@ static void size__counts_what_the_model_sees(void **state)
 	arena_release(&arena);
 }
 
+static void image_of_known_size__is_cheaper_than_the_default(void **state)
+{
+	struct arena arena = ARENA_INIT;
+	struct message known, unknown;
+	struct message_size known_size, unknown_size;
+	(void)state;
+
+	/* The header of a PNG of 100 x 50 pixels. */
+	parse_well("{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":"
+		   "\"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAGQAAAAyCAYAAACqNX6+\"}}]}",
+		&arena, &known);
+	parse_well("{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":\"https://"
+		   "example.org/x.png\"}]}",
+		&arena, &unknown);
+	assert_int_equal(message_measure(&known, &arena, &known_size), 0);
+	assert_int_equal(message_measure(&unknown, &arena, &unknown_size), 0);
+	assert_true(known_size.image_tokens >= 1 && known_size.image_tokens < 100);
+	assert_true(unknown_size.image_tokens >= 1600);
+	assert_int_equal(known_size.visible_bytes, 0);
+	arena_release(&arena);
+}
+
 static void memory_running_out__is_an_error_at_every_allocation(void **state)
 {
 	/* Escapes, so that every string must be decoded into memory. */
@@ -313,6 +335,7 @@ int main(void)
 		cmocka_unit_test(empty_content__gives_no_block),
 		cmocka_unit_test(text__is_joined_by_newlines_without_lone_surrogates),
 		cmocka_unit_test(size__counts_what_the_model_sees),
+		cmocka_unit_test(image_of_known_size__is_cheaper_than_the_default),
 		cmocka_unit_test(memory_running_out__is_an_error_at_every_allocation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

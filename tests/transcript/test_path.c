@@ -105,6 +105,32 @@ static void sums__grow_by_each_item(void **state)
 	array_path_free(array);
 }
 
+static void exact_counter__counts_the_same_texts_exactly(void **state)
+{
+	static const char *const TEXTS[] = {USER, CALLS};
+	struct token_counter counter;
+	struct slice records[COUNT(TEXTS)];
+	struct array_path *array = NULL;
+	struct path_item item;
+	(void)state;
+
+	if (!token_counter_for_encoding("o200k_base", &counter)) {
+		print_message("the vocabulary of o200k_base is not built in\n");
+		skip();
+	}
+	for (size_t i = 0; i < COUNT(TEXTS); i++)
+		records[i] = slice_of(TEXTS[i]);
+	assert_int_equal(array_path_new(records, COUNT(TEXTS), &counter, &array, NULL), 0);
+	assert_true(array_path_path(array)->exact);
+	/* "hi there" is two tokens of o200k_base, "f" one. */
+	assert_int_equal(path_item(array_path_path(array), 0, &item, NULL), 0);
+	assert_int_equal(item.tokens, 2 + OVERHEAD_MESSAGE);
+	assert_int_equal(path_item(array_path_path(array), 1, &item, NULL), 0);
+	assert_int_equal(item.tokens, 2 + OVERHEAD_MESSAGE + 2 * OVERHEAD_CALL);
+	assert_null(counter.scratch); /* the caller's counter is as it was */
+	array_path_free(array);
+}
+
 static void ids__are_given_or_made_from_seq_or_place(void **state)
 {
 	static const char *const TEXTS[] = {"{\"role\":\"user\",\"id\":\"own\"}",
@@ -190,6 +216,7 @@ int main(void)
 		cmocka_unit_test(messages_with_an_origin__start_no_turn),
 		cmocka_unit_test(orphan_results__are_rounds_of_their_own),
 		cmocka_unit_test(sums__grow_by_each_item),
+		cmocka_unit_test(exact_counter__counts_the_same_texts_exactly),
 		cmocka_unit_test(ids__are_given_or_made_from_seq_or_place),
 		cmocka_unit_test(real_result_that_came_late__takes_the_place_of_the_marked_one),
 		cmocka_unit_test(result_of_a_later_call_with_the_same_id__replaces_nothing),
