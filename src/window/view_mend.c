@@ -90,8 +90,9 @@ static bool server_pair_is_whole(struct view *view, const struct view_message *m
 	return calls == 1 && results == 1 && in_order;
 }
 
+/* `from`: where the message's own blocks begin in the list. */
 static void add_server(struct view *view, const struct view_message *message, const struct block *block,
-	bool joined, struct view_list *list)
+	size_t from, struct view_list *list)
 {
 	bool call = block->type == BLOCK_SERVER_CALL;
 
@@ -108,14 +109,14 @@ static void add_server(struct view *view, const struct view_message *message, co
 	}
 	if (!call) {
 		size_t i = list->count;
-		while (i > 0 && !(list->items[i - 1].kind == VIEW_RAW && slice_equal(list->items[i - 1].id, block->call_id)))
+		while (i > from && !(list->items[i - 1].kind == VIEW_RAW && slice_equal(list->items[i - 1].id, block->call_id)))
 			i--;
-		if (i == 0) {
+		if (i == from) {
 			view_lose(view, message->position, "a tool result of the provider's own");
 			return;
 		}
 	}
-	add_raw(view, block, joined, list);
+	add_raw(view, block, list->count > from, list);
 }
 
 /* Sealed items of the Responses API have ids, and none may be sent twice. */
@@ -152,8 +153,10 @@ static void add_unknown(
 }
 
 static void add_assistant_block(struct view *view, const struct view_message *message, const struct block *block,
-	bool joined, struct view_list *list)
+	size_t from, struct view_list *list)
 {
+	bool joined = list->count > from;
+
 	switch (block->type) {
 	case BLOCK_TEXT:
 		add_text(view, block, joined, list);
@@ -169,7 +172,7 @@ static void add_assistant_block(struct view *view, const struct view_message *me
 		break;
 	case BLOCK_SERVER_CALL:
 	case BLOCK_SERVER_RESULT:
-		add_server(view, message, block, joined, list);
+		add_server(view, message, block, from, list);
 		break;
 	case BLOCK_IMAGE:
 		view_add_literal(view, list, view_pointer(view, message->position, "image"), joined);
@@ -189,7 +192,7 @@ static void add_assistant(struct view *view, const struct view_message *message,
 
 	block_iter_init(&iter, &message->message, &view->arena);
 	while (!view->rc && block_iter_next(&iter, &block))
-		add_assistant_block(view, message, &block, list->count > before, list);
+		add_assistant_block(view, message, &block, before, list);
 	if (iter.error)
 		view_fail(view, iter.error);
 }

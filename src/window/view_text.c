@@ -87,15 +87,24 @@ bool text_is_strict(const char *json, size_t len)
 	return true;
 }
 
+/* The bytes of what is not valid at `text`: a surrogate's three at once. */
+static size_t invalid_len(struct slice text)
+{
+	bool surrogate = text.len >= 3 && (unsigned char)text.data[0] == 0xed && (unsigned char)text.data[1] >= 0xa0;
+
+	return surrogate ? 3 : 1;
+}
+
 void text_escape_clean(struct buffer *out, struct slice text)
 {
 	while (text.len) {
-		const char *nul = memchr(text.data, '\0', text.len);
-		size_t len = nul ? (size_t)(nul - text.data) : text.len;
+		size_t valid = utf8_valid_prefix(text.data, text.len);
+		const char *nul = valid ? memchr(text.data, '\0', valid) : NULL;
+		size_t len = nul ? (size_t)(nul - text.data) : valid;
 		json_escape(out, (struct slice){text.data, len});
-		if (nul) {
+		if (nul || valid < text.len) {
 			buffer_add_text(out, REPLACEMENT);
-			len++;
+			len += nul ? 1 : invalid_len((struct slice){text.data + len, text.len - len});
 		}
 		text.data += len;
 		text.len -= len;

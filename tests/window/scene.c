@@ -254,12 +254,16 @@ static void add_tokens(const struct json *value, const char *key, uint64_t *toke
 	if (value->type == JSON_STRING) {
 		struct buffer text = BUFFER_INIT(LIMIT_REQUEST_BYTES);
 		json_string_decode(value, JSON_SURROGATES_REPLACE, &text);
-		if (strcmp(key, "url") == 0 || strcmp(key, "image_url") == 0 || strcmp(key, "data") == 0)
+		if (strcmp(key, "url") == 0 || strcmp(key, "image_url") == 0)
 			*tokens += 1600;
 		else if (strcmp(key, "text") == 0 || strcmp(key, "content") == 0 || strcmp(key, "arguments") == 0 ||
 			 strcmp(key, "output") == 0 || strcmp(key, "thinking") == 0 || strcmp(key, "name") == 0)
 			*tokens += text.len ? tokens_estimate(text.data, text.len) : 0;
 		buffer_release(&text);
+		return;
+	}
+	if (json_get(value, "media_type", &member)) {
+		*tokens += 1600;
 		return;
 	}
 	if (strcmp(key, "input") == 0 && value->type == JSON_OBJECT) {
