@@ -4,7 +4,7 @@
  * texts, injected messages, repeated and malformed ids, one-turn monsters. Whatever the budget, a plan that is given
  * out is within it, covers the line, and its body passes the check.
  *
- * BOBBIN_SEED sets the first seed, BOBBIN_SOAK tries many budgets in every dialect. With BOBBIN_WINDOW_DUMP=FILE the bodies, and
+ * SEED sets the first seed and N the number of sessions; BOBBIN_SOAK tries many budgets. With BOBBIN_WINDOW_DUMP=FILE the bodies, and
  * damaged ones, are written there with their verdicts, for check_independent.py.
  */
 #include <setjmp.h>
@@ -308,15 +308,17 @@ static bool try_budget(struct scene *scene, uint64_t history, enum dialect diale
 
 static void random_sessions__fit_and_pass_whatever_the_budget(void **state)
 {
-	const char *given = getenv("BOBBIN_SEED");
+	const char *seed_text = getenv("SEED"), *count_text = getenv("N");
 	bool soak = getenv("BOBBIN_SOAK") != NULL;
-	uint64_t first = given ? strtoull(given, NULL, 10) : 1;
+	uint64_t first = seed_text ? strtoull(seed_text, NULL, 10) : 1;
+	uint64_t count = count_text ? strtoull(count_text, NULL, 10) : SESSIONS;
 	size_t tries = soak ? 30 : 2, planned = 0, refused = 0;
 	(void)state;
 
 	if (getenv("BOBBIN_WINDOW_DUMP"))
 		assert_non_null(dump = fopen(getenv("BOBBIN_WINDOW_DUMP"), "wb"));
-	for (uint64_t seed = first; seed < first + (dump ? DUMPED_SESSIONS : SESSIONS); seed++) {
+	print_message("seeds from %llu on\n", (unsigned long long)first);
+	for (uint64_t seed = first; seed < first + (dump ? DUMPED_SESSIONS : count); seed++) {
 		struct scene scene = SCENE_INIT;
 		make_session(&scene, seed);
 		struct window_options whole = options_for(1000000);
