@@ -167,16 +167,18 @@ static int add_text(struct line *line, enum message_origin origin, struct slice 
  */
 static size_t find_call(const struct claude *claude, size_t parent, struct slice id)
 {
-	size_t batch = claude_batch(claude, parent), call;
+	size_t batch = claude_batch(claude, parent), latest, call;
 
-	if (batch != UNIT_NONE) {
+	if (!id_table_get(&claude->call_ids, id, &latest))
+		return CALL_NONE;
+	if (batch != UNIT_NONE && claude->calls[latest].unit != batch) {
 		for (call = claude->units[batch].first_call; call != CALL_NONE;
 			call = claude->calls[call].next) {
 			if (slice_equal(claude->calls[call].id, id))
 				return call;
 		}
 	}
-	return id_table_get(&claude->call_ids, id, &call) ? call : CALL_NONE;
+	return latest;
 }
 
 static int link_result(struct line *line, struct unit *unit)

@@ -259,13 +259,22 @@ bool has_members_except(const struct json *object, const char *const *except)
 	return false;
 }
 
-static void write_string_once(struct json_writer *writer, const struct json *string, struct slice content)
-{
-	size_t len = string->len - 2;
-	const char *found = len >= SRC_REPEAT_BYTES && content.data
-				    ? memmem(content.data, content.len, string->text + 1, len)
-				    : NULL;
+/* The content in which repeats are looked for, and how many bytes of it may still be searched. */
+struct repeats {
+	struct slice content;
+	uint64_t budget;
+};
 
+static void write_string_once(struct json_writer *writer, const struct json *string, struct repeats *repeats)
+{
+	struct slice content = repeats->content;
+	size_t len = string->len - 2;
+	const char *found = NULL;
+
+	if (len >= SRC_REPEAT_BYTES && content.len >= len && content.len <= repeats->budget) {
+		repeats->budget -= content.len;
+		found = memmem(content.data, content.len, string->text + 1, len);
+	}
 	if (!found) {
 		json_add_value(writer, string);
 		return;
@@ -279,14 +288,14 @@ static void write_string_once(struct json_writer *writer, const struct json *str
 	json_end_object(writer);
 }
 
-void write_without_repeats(struct json_writer *writer, const struct json *value, struct slice content)
+static void write_once(struct json_writer *writer, const struct json *value, struct repeats *repeats)
 {
 	struct json_iter iter;
 	struct json key, member;
 	bool object = value->type == JSON_OBJECT;
 
 	if (value->type == JSON_STRING) {
-		write_string_once(writer, value, content);
+		write_string_once(writer, value, repeats);
 		return;
 	}
 	/* Nesting is bounded by LIMIT_JSON_DEPTH; a value too small to hold a repeat goes out whole. */
@@ -307,10 +316,16 @@ void write_without_repeats(struct json_writer *writer, const struct json *value,
 			buffer_add_char(writer->out, ':');
 			writer->comma = false;
 		}
-		write_without_repeats(writer, &member, content);
+		write_once(writer, &member, repeats);
 	}
 	if (object)
 		json_end_object(writer);
 	else
 		json_end_array(writer);
+}
+
+void write_without_repeats(struct json_writer *writer, const struct json *value, struct slice content)
+{
+	struct repeats repeats = {content, SRC_SEARCH_BYTES};
+	write_once(writer, value, &repeats);
 }

@@ -69,6 +69,7 @@ bool has_members_except(const struct json *object, const char *const *except);
  * counted in bytes of the content's JSON text. So nothing is lost, and a picture or an output is stored once.
  */
 #define SRC_REPEAT_BYTES 200
+#define SRC_SEARCH_BYTES (256u << 20) /* searched for repeats in one record; what is left then goes out whole */
 void write_without_repeats(struct json_writer *writer, const struct json *value, struct slice content);
 
 /* White space between JSON values; NUL is none. */

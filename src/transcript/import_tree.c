@@ -62,11 +62,14 @@ static bool asks_for(const struct drafts *drafts, const struct draft *draft, str
 static bool is_open(const struct drafts *drafts, size_t head, struct slice call_id)
 {
 	for (size_t steps = 0; head != DRAFT_NONE && drafts->list[head].role == ROLE_TOOL; steps++) {
-		if (slice_equal(drafts->list[head].call_id, call_id) || steps > LIMIT_CALLS_PER_MESSAGE)
+		if (slice_equal(drafts->list[head].call_id, call_id) || steps > 2 * LIMIT_CALLS_PER_MESSAGE)
 			return false;
 		head = drafts->list[head].parent;
 	}
-	return head != DRAFT_NONE && asks_for(drafts, &drafts->list[head], call_id);
+	size_t caller;
+	if (head == DRAFT_NONE || !id_table_get(&drafts->callers, call_id, &caller))
+		return false;
+	return caller == head || asks_for(drafts, &drafts->list[head], call_id);
 }
 
 void drafts_place(const struct drafts *drafts, const struct draft *draft, size_t head, size_t *ret_parent,
