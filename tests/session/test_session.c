@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* The public interface as a host uses it: appending, heads, edits, forks, trees, plans, and what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "talk.h"
+
+static char line[8192];
+static struct bobbin_error error;
+static struct bobbin_ack ack;
+
+static int append(bobbin_session *session, const char *record, const char *expect)
+{
+	return bobbin_session_append(session, record, strlen(record), expect, &ack, &error);
+}
+
+static void append__compares_the_head_and_swaps(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("main"), *other = open_session("main");
+	assert_string_equal(bobbin_session_head(session), "");
+	assert_int_equal(append(session, "{\"role\":\"user\",\"content\":\"a\"}", "m9"), BOBBIN_ECONFLICT);
+	assert_int_equal(append(session, "{\"role\":\"user\",\"content\":\"a\"}", ""), 0);
+	assert_string_equal(ack.id, "m1");
+	assert_int_equal(append(other, "{\"role\":\"user\",\"content\":\"b\"}", ""), BOBBIN_ECONFLICT);
+	assert_int_equal(append(other, "{\"role\":\"user\",\"content\":\"b\"}", "m1"), 0);
+	assert_int_equal(bobbin_session_refresh(session, &error), 0);
+	assert_string_equal(bobbin_session_head(session), "m2");
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:a|u:b");
+	bobbin_session_close(other);
+	bobbin_session_close(session);
+}
+
+static void append__same_id_and_bytes_again_is_acknowledged(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("main");
+	assert_int_equal(append(session, "{\"role\":\"user\",\"id\":\"k1\",\"content\":\"a\"}", NULL), 0);
+	assert_int_equal(ack.repeated, 0);
+	assert_int_equal(append(session, "{\"role\":\"user\",\"id\":\"k1\",\"content\":\"a\"}", NULL), 0);
+	assert_int_equal(ack.repeated, 1);
+	assert_int_equal(append(session, "{\"role\":\"user\",\"id\":\"k1\",\"content\":\"b\"}", NULL), BOBBIN_EEXIST);
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:a");
+	bobbin_session_close(session);
+}
+
+static void append__only_messages(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("main");
+	assert_int_equal(append(session, "{\"type\":\"rewind\",\"to\":null}", NULL), BOBBIN_EINPUT);
+	assert_int_equal(append(session, "[]", NULL), BOBBIN_EINPUT);
+	assert_int_equal(append(session, "{\"role\":\"user\"", NULL), BOBBIN_EINPUT);
+	assert_int_equal(bobbin_session_append_text(session, "tool", "x", 1, &ack, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_session_append(session, NULL, 0, NULL, &ack, &error), BOBBIN_EINVAL);
+	bobbin_session_close(session);
+}
+
+static void rewind_and_edit__branches_stay(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("main");
+	append(session, "{\"role\":\"user\",\"content\":\"one\"}", NULL);
+	append(session, "{\"role\":\"assistant\",\"content\":\"two\"}", NULL);
+	append(session, "{\"role\":\"user\",\"content\":\"three\"}", NULL);
+	assert_int_equal(bobbin_session_rewind(session, "m1", &ack, &error), 0);
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:one");
+	assert_int_equal(bobbin_session_rewind(session, "m3", &ack, &error), 0);
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:one|a:two|u:three");
+	assert_int_equal(bobbin_session_edit(session, "m3", "drei", 4, &ack, &error), 0);
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:one|a:two|u:drei");
+	assert_int_equal(bobbin_session_edit(session, "m1", "eins", 4, &ack, &error), 0);
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:eins");
+	assert_int_equal(bobbin_session_edit(session, "m2", "x", 1, &ack, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_session_edit(session, "m99", "x", 1, &ack, &error), BOBBIN_ENOTFOUND);
+	assert_int_equal(bobbin_session_rewind(session, "", &ack, &error), 0);
+	assert_string_equal(bobbin_session_head(session), "");
+	bobbin_session_close(session);
+}
+
+static void fork__by_number_and_by_id(void **state)
+{
+	(void)state;
+	struct bobbin_forked forked;
+	bobbin_session *session = open_session("main");
+	append(session, "{\"role\":\"user\",\"content\":\"one\"}", NULL);
+	append(session, "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c\",\"name\":\"f\",\"arguments\":\"{}\"}]}", NULL);
+	append(session, "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"r\"}", NULL);
+	assert_int_equal(bobbin_session_fork(session, "2", NULL, &forked, &error), 0);
+	assert_int_equal(forked.kept, 1); /* a call is not parted from its result */
+	assert_string_equal(forked.through, "m1");
+	assert_int_equal(bobbin_session_fork(session, "m3", NULL, &forked, &error), 0);
+	assert_int_equal(forked.kept, 3);
+	assert_int_equal(bobbin_session_fork(session, "0", NULL, &forked, &error), 0);
+	assert_int_equal(forked.kept, 0);
+	assert_int_not_equal(bobbin_session_fork(session, "4", NULL, &forked, &error), 0);
+	assert_int_equal(bobbin_session_fork(session, "m4", NULL, &forked, &error), BOBBIN_ENOTFOUND);
+	assert_int_equal(bobbin_session_fork(session, "", NULL, &forked, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_session_fork(session, "99999999999999999999", NULL, &forked, &error), BOBBIN_EINVAL);
+	bobbin_session_close(session);
+	assert_int_equal(bobbin_session_delete(store, "main", &error), BOBBIN_EREFUSED);
+}
+
+static void tree__parents_before_children(void **state)
+{
+	(void)state;
+	struct bobbin_fork_options options = BOBBIN_FORK_OPTIONS_INIT;
+	const struct bobbin_tree_node *node;
+	bobbin_tree *tree;
+	bobbin_session *session = open_session("root");
+	append(session, "{\"role\":\"user\",\"content\":\"one\"}", NULL);
+	append(session, "{\"role\":\"user\",\"content\":\"two\"}", NULL);
+	options.id = "late";
+	assert_int_equal(bobbin_session_fork(session, "2", &options, NULL, &error), 0);
+	options.id = "early";
+	assert_int_equal(bobbin_session_fork(session, "1", &options, NULL, &error), 0);
+	bobbin_session_close(session);
+	session = open_session("early");
+	options.id = "below";
+	assert_int_equal(bobbin_session_fork(session, "1", &options, NULL, &error), 0);
+	bobbin_session_close(session);
+	bobbin_session_close(open_session("other"));
+	assert_int_equal(bobbin_tree_open(store, "below", &tree, &error), 0);
+	static const struct {
+		const char *id;
+		unsigned depth;
+		int last;
+	} right[] = {{"root", 0, 1}, {"early", 1, 0}, {"below", 2, 1}, {"late", 1, 1}};
+	for (size_t i = 0; i < 4; i++) {
+		node = bobbin_tree_next(tree);
+		assert_non_null(node);
+		assert_string_equal(node->session->id, right[i].id);
+		assert_int_equal(node->depth, right[i].depth);
+		assert_int_equal(node->last, right[i].last);
+	}
+	assert_null(bobbin_tree_next(tree));
+	bobbin_tree_close(tree);
+	assert_int_equal(bobbin_tree_open(store, "nobody", &tree, &error), BOBBIN_ENOTFOUND);
+	assert_int_equal(bobbin_tree_open(store, "../x", &tree, &error), BOBBIN_EINVAL);
+}
+
+static void plan__as_of_a_message(void **state)
+{
+	(void)state;
+	struct bobbin_window_options options = BOBBIN_WINDOW_OPTIONS_INIT;
+	bobbin_plan *plan;
+	char *body;
+	size_t len;
+	bobbin_session *session = open_session("main");
+	append(session, "{\"role\":\"user\",\"content\":\"apples\"}", NULL);
+	append(session, "{\"role\":\"assistant\",\"content\":\"pears\"}", NULL);
+	append(session, "{\"role\":\"user\",\"content\":\"plums\"}", NULL);
+	options.at = "m1";
+	assert_int_equal(bobbin_plan_make(session, &options, &plan, &error), 0);
+	assert_int_equal(bobbin_plan_request(plan, "anthropic", &body, &len, &error), 0);
+	assert_non_null(strstr(body, "apples"));
+	assert_null(strstr(body, "plums"));
+	bobbin_free(body);
+	assert_int_equal(bobbin_plan_request(plan, "latin", &body, &len, &error), BOBBIN_EUNSUPPORTED);
+	bobbin_plan_free(plan);
+	options.at = "m7";
+	assert_int_equal(bobbin_plan_make(session, &options, &plan, &error), BOBBIN_ENOTFOUND);
+	bobbin_session_close(session);
+}
+
+static void handles__refused_in_a_child_process(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("main");
+	pid_t child = fork();
+	if (child == 0) {
+		struct bobbin_error why;
+		struct bobbin_ack got;
+		bobbin_session *again;
+		int rc = bobbin_session_append_text(session, "user", "x", 1, &got, &why);
+		int open = bobbin_session_open(store, "main", NULL, &again, &why);
+		_exit(rc == BOBBIN_EINVAL && open == BOBBIN_EINVAL ? 0 : 1);
+	}
+	int status;
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_string_equal(line_of(session, line, sizeof(line)), "");
+	bobbin_session_close(session);
+}
+
+static void null_handles__an_error_and_no_crash(void **state)
+{
+	(void)state;
+	bobbin_session *session;
+	bobbin_plan *plan;
+	bobbin_turn *turn;
+	assert_int_equal(bobbin_store_open(NULL, NULL, &store, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_session_open(NULL, "main", NULL, &session, NULL), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_session_append_text(NULL, "user", "x", 1, &ack, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_plan_make(NULL, NULL, &plan, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_turn_start(NULL, NULL, "x", 1, NULL, &turn, &error), BOBBIN_EINVAL);
+	assert_int_equal(bobbin_model_open(NULL, NULL, &error), BOBBIN_EINVAL);
+	bobbin_session_close(NULL);
+	bobbin_plan_free(NULL);
+	bobbin_turn_free(NULL);
+	bobbin_model_close(NULL);
+	bobbin_faults_free(NULL);
+	bobbin_import_free(NULL);
+	bobbin_list_close(NULL);
+	bobbin_tree_close(NULL);
+	bobbin_messages_close(NULL);
+	bobbin_free(NULL);
+}
+
+static void doctor__says_what_a_provider_would_refuse(void **state)
+{
+	(void)state;
+	bobbin_faults *faults;
+	char kinds[512] = "";
+	static const char foreign[] = "[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\",\"type\":"
+				      "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"user\","
+				      "\"content\":\"hi\"},{\"role\":\"tool\",\"tool_call_id\":\"zz\",\"content\":\"x\"}]";
+	assert_int_equal(bobbin_doctor_data("openai-chat", foreign, sizeof(foreign) - 1, &faults, &error), 0);
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++) {
+		strcat(kinds, bobbin_faults_get(faults, i)->kind);
+		strcat(kinds, " ");
+	}
+	bobbin_faults_free(faults);
+	assert_non_null(strstr(kinds, "no_user_first"));
+	assert_non_null(strstr(kinds, "dangling_call"));
+	assert_non_null(strstr(kinds, "orphan_result"));
+	assert_int_not_equal(bobbin_doctor_data(NULL, "not json", 8, &faults, &error), 0);
+}
+
+static void import__all_or_none(void **state)
+{
+	(void)state;
+	struct bobbin_import_options options = BOBBIN_IMPORT_OPTIONS_INIT;
+	static const char two[] = "[{\"traj\":[{\"role\":\"user\",\"content\":\"a\"}]},{\"traj\":[{\"role\":\"user\","
+				  "\"content\":\"b\"}]}]";
+	bobbin_import *import;
+	bobbin_list *list;
+	options.id = "taken";
+	assert_int_equal(bobbin_import_data(store, two, sizeof(two) - 1, &options, &import, &error), BOBBIN_EINVAL);
+	options.id = NULL;
+	assert_int_equal(bobbin_import_data(store, two, sizeof(two) - 1, &options, &import, &error), 0);
+	assert_int_equal(bobbin_import_count(import), 2);
+	assert_string_equal(bobbin_import_format(import), "openai-chat");
+	assert_null(bobbin_import_get(import, 2));
+	bobbin_import_free(import);
+	assert_int_equal(bobbin_list_open(store, NULL, &list, &error), 0);
+	int count = 0;
+	while (bobbin_list_next(list))
+		count++;
+	bobbin_list_close(list);
+	assert_int_equal(count, 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(append__compares_the_head_and_swaps),
+		TEST(append__same_id_and_bytes_again_is_acknowledged),
+		TEST(append__only_messages),
+		TEST(rewind_and_edit__branches_stay),
+		TEST(fork__by_number_and_by_id),
+		TEST(tree__parents_before_children),
+		TEST(plan__as_of_a_message),
+		TEST(handles__refused_in_a_child_process),
+		cmocka_unit_test(null_handles__an_error_and_no_crash),
+		TEST(doctor__says_what_a_provider_would_refuse),
+		TEST(import__all_or_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
