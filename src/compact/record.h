@@ -206,8 +206,8 @@ void compact_item_write_text(const struct compact_item *item, unsigned sources_m
 /* "14 more facts: recall m12–m40", likewise. */
 void compact_pointer_write_text(const struct compact_pointer *pointer, struct buffer *out);
 #define POINTERS_HEADING "NOT HERE"
-/* All of it, in order, without regard to a budget (compact/render.h does that); "" for a record without items. */
-void compact_record_write_text(const struct compact_record *record, struct buffer *out);
+/* All of it, in order, without regard to a budget (compact/render.h does that); "" for a record without anything. */
+void compact_record_write_text(const struct compact_record *record, unsigned sources_max, struct buffer *out);
 /*
  * Reads plain text under headings: ours, Markdown's (`## Constraints:`, `**Facts**`, numbered lists, `* `), and common
  * other names for the same things ("Goal", "Rules", "Key Decisions", "Critical Context", "Next Steps", "Errors").

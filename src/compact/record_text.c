@@ -153,7 +153,7 @@ void compact_pointer_write_text(const struct compact_pointer *pointer, struct bu
 	}
 }
 
-void compact_record_write_text(const struct compact_record *record, struct buffer *out)
+void compact_record_write_text(const struct compact_record *record, unsigned sources_max, struct buffer *out)
 {
 	for (int kind = 0; kind < ITEM_SIGNAL; kind++) {
 		if (!compact_record_count(record, (enum item_kind)kind))
@@ -164,7 +164,7 @@ void compact_record_write_text(const struct compact_record *record, struct buffe
 			if (record->items[i].kind != (enum item_kind)kind)
 				continue;
 			buffer_add_text(out, "- ");
-			compact_item_write_text(&record->items[i], 0, out);
+			compact_item_write_text(&record->items[i], sources_max, out);
 			buffer_add_char(out, '\n');
 		}
 	}

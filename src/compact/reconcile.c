@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reconciling: which items a signal is about, and what becomes of them.
+ *
+ *	m1   constraint  Do NOT push to main.           key "push main"
+ *	m30  signal      You may push to main now.      key "push main", lifted        → m1 is lifted, proof m30
+ *
+ * A signal whose text is an item's text means that item. Otherwise it means the earlier items of its kind with which it
+ * has the most words in common, if that is at least half of the words of the shorter of the two. A signal without words
+ * of its own ("done", "never mind") means the latest open item of its kind.
+ *
+ * Invariants: (1) states are set, texts never changed; (2) a constraint's state is set only by a person's signal; (3) an
+ * item stated again after the signal is not touched by it.
+ */
+#include "base/alloc.h"
+#include "compact/merge_entry.h"
+
+static uint32_t last_place(const struct compact_item *item)
+{
+	return item->source_count ? item->sources[item->source_count - 1].place : 0;
+}
+
+/* ---- Facts of one key */
+
+struct key_table {
+	uint32_t *slots; /* the latest item of each key */
+	size_t mask;
+};
+
+static uint32_t *find_key(const struct key_table *table, const struct merge_entry *entries, size_t index)
+{
+	for (size_t at = (size_t)entries[index].key_hash & table->mask;; at = (at + 1) & table->mask) {
+		uint32_t other = table->slots[at];
+
+		if (other == UINT32_MAX || slice_equal(entries[other].key, entries[index].key))
+			return &table->slots[at];
+	}
+}
+
+static int supersede_facts(struct compact_record *record, const struct merge_entry *entries)
+{
+	struct key_table table = {.mask = 15};
+
+	while (table.mask < 2 * record->count)
+		table.mask = table.mask * 2 + 1;
+	table.slots = mem_alloc((table.mask + 1) * sizeof *table.slots);
+	if (!table.slots)
+		return BOBBIN_ENOMEM;
+	memset(table.slots, 0xff, (table.mask + 1) * sizeof *table.slots);
+	for (size_t i = 0; i < record->count; i++) {
+		struct compact_item *item = &record->items[i];
+
+		if (item->kind != ITEM_FACT || !entries[i].key.len || item->state == STATE_SUPERSEDED)
+			continue;
+		uint32_t *slot = find_key(&table, entries, i);
+
+		if (*slot != UINT32_MAX) {
+			struct compact_item *other = &record->items[*slot];
+			bool later = last_place(item) >= last_place(other);
+			struct compact_item *old = later ? other : item, *newer = later ? item : other;
+
+			old->state = STATE_SUPERSEDED;
+			old->proof = newer->sources[newer->source_count - 1];
+			if (!later)
+				continue;
+		}
+		*slot = (uint32_t)i;
+	}
+	mem_free(table.slots);
+	return 0;
+}
+
+/* ---- Signals */
+
+/* Whether a state can still be set at an item, and this signal may. */
+static bool can_take(const struct compact_item *item, const struct compact_item *signal)
+{
+	if (item->kind != signal->target || !item_state_fits(item->kind, signal->state))
+		return false;
+	if (item->kind == ITEM_CONSTRAINT && signal->by != BY_USER)
+		return false;
+	return item->state != signal->state && last_place(item) < last_place(signal);
+}
+
+static void take(struct compact_item *item, const struct compact_item *signal)
+{
+	item->state = signal->state;
+	item->proof = signal->sources[signal->source_count - 1];
+	if (item->kind == ITEM_DECISION && signal->reason.len)
+		item->reason = signal->reason;
+}
+
+/* How well a signal's words meet an item's, in 1/1000; 0: they do not. */
+static unsigned likeness(const struct merge_entry *item, const struct merge_entry *signal)
+{
+	unsigned common, shorter, all;
+
+	if (slice_equal(item->text, signal->text))
+		return 1001;
+	common = words_common(&item->words, &signal->words);
+	shorter = item->words.count < signal->words.count ? item->words.count : signal->words.count;
+	all = item->words.count + signal->words.count - common;
+	if (!common || 2 * common < shorter)
+		return 0;
+	return 1000 * common / all;
+}
+
+static bool apply_by_words(
+	struct compact_record *record, const struct merge_entry *entries, size_t signal_index)
+{
+	const struct compact_item *signal = &record->items[signal_index];
+	unsigned best = 0;
+
+	for (size_t i = 0; i < record->count; i++) {
+		if (can_take(&record->items[i], signal)) {
+			unsigned like = likeness(&entries[i], &entries[signal_index]);
+
+			best = like > best ? like : best;
+		}
+	}
+	for (size_t i = 0; best && i < record->count; i++)
+		if (can_take(&record->items[i], signal) && likeness(&entries[i], &entries[signal_index]) == best)
+			take(&record->items[i], signal);
+	return best > 0;
+}
+
+static bool apply_to_latest(struct compact_record *record, const struct compact_item *signal)
+{
+	struct compact_item *latest = NULL;
+
+	for (size_t i = 0; i < record->count; i++) {
+		struct compact_item *item = &record->items[i];
+
+		if (can_take(item, signal) && item->state == STATE_OPEN &&
+			(!latest || last_place(item) >= last_place(latest)))
+			latest = item;
+	}
+	if (latest)
+		take(latest, signal);
+	return latest != NULL;
+}
+
+/* What a person decided and nothing earlier is about is told as his decision. */
+static bool becomes_decision(struct compact_item *signal)
+{
+	bool of_rules = signal->target == ITEM_CONSTRAINT || signal->target == ITEM_DECISION;
+
+	if (!of_rules || signal->by != BY_USER)
+		return false;
+	signal->kind = ITEM_DECISION;
+	if (signal->target == ITEM_CONSTRAINT || !item_state_fits(ITEM_DECISION, signal->state))
+		signal->state = STATE_CHOSEN;
+	signal->target = ITEM_KINDS;
+	return true;
+}
+
+static bool apply(struct compact_record *record, const struct merge_entry *entries, size_t index)
+{
+	const struct compact_item *signal = &record->items[index];
+
+	if (!signal->key.len && (signal->target == ITEM_TASK || signal->target == ITEM_OPEN))
+		return apply_to_latest(record, signal);
+	return apply_by_words(record, entries, index);
+}
+
+int reconcile(struct compact_record *record, struct merge_entry *entries)
+{
+	size_t kept = 0;
+	int rc = supersede_facts(record, entries);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < record->count; i++) {
+		struct compact_item *item = &record->items[i];
+		if (item->kind == ITEM_SIGNAL && !apply(record, entries, i))
+			becomes_decision(item);
+	}
+	for (size_t i = 0; i < record->count; i++) {
+		if (record->items[i].kind == ITEM_SIGNAL)
+			continue;
+		record->items[kept] = record->items[i];
+		entries[kept++] = entries[i];
+	}
+	record->count = kept;
+	return 0;
+}
