@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one budget function. Shares are taken in parts per million so that the same numbers come out on every machine.
+ * The one budget function. Shares are taken in parts per million so that the same numbers come out on every
+ * machine.
  *
- * Invariants: (1) the six parts add up to the window; (2) target < trigger <= history, so the trigger always fires before a
- * request would be refused, and a compaction that reaches its target does not fire again at once.
+ * Invariants: (1) the six parts add up to the window; (2) target < trigger <= history, so the trigger always
+ * fires before a request would be refused, and a compaction that reaches its target does not fire again at
+ * once.
  */
 #include "window/window.h"
 
@@ -34,14 +36,17 @@ static uint64_t share_of(uint64_t tokens, uint64_t millionths)
 static int check_options(const struct window_options *options, struct bobbin_error *error)
 {
 	if (options->window > WINDOW_TOKENS_MAX || options->trigger_tokens > WINDOW_TOKENS_MAX)
-		return error_set(error, BOBBIN_EINVAL, "a window of more than %llu tokens; give a smaller one",
+		return error_set(error, BOBBIN_EINVAL,
+			"a window of more than %llu tokens; give a smaller one",
 			(unsigned long long)WINDOW_TOKENS_MAX);
 	if (!(options->trigger >= 0 && options->trigger <= 1))
 		return error_set(error, BOBBIN_EINVAL, "the trigger is a share of the history from 0 to 1");
 	if (!(options->target >= 0 && options->target < 1))
-		return error_set(error, BOBBIN_EINVAL, "the target is a share of the history from 0 to below 1");
+		return error_set(
+			error, BOBBIN_EINVAL, "the target is a share of the history from 0 to below 1");
 	if (options->tail_max && options->tail_min > options->tail_max)
-		return error_set(error, BOBBIN_EINVAL, "the tail's minimum of %llu tokens is above its maximum of %llu",
+		return error_set(error, BOBBIN_EINVAL,
+			"the tail's minimum of %llu tokens is above its maximum of %llu",
 			(unsigned long long)options->tail_min, (unsigned long long)options->tail_max);
 	return 0;
 }
@@ -65,12 +70,14 @@ static int refuse(const struct window_budget *budget, struct bobbin_error *error
 		if (parts[i].tokens > parts[largest].tokens)
 			largest = i;
 	return error_set(error, BOBBIN_EBUDGET,
-		"%s is too big: it takes %llu of the window's %llu tokens and leaves none for the conversation (reserve "
-		"%llu, margin %llu, system %llu, tools %llu, injected %llu); make it smaller or take a larger window",
-		parts[largest].name, (unsigned long long)parts[largest].tokens, (unsigned long long)budget->window,
-		(unsigned long long)budget->output_reserve, (unsigned long long)budget->margin,
-		(unsigned long long)budget->system, (unsigned long long)budget->tools,
-		(unsigned long long)budget->injected);
+		"%s is too big: it takes %llu of the window's %llu tokens and leaves none for the "
+		"conversation (reserve "
+		"%llu, margin %llu, system %llu, tools %llu, injected %llu); make it smaller or take a "
+		"larger window",
+		parts[largest].name, (unsigned long long)parts[largest].tokens,
+		(unsigned long long)budget->window, (unsigned long long)budget->output_reserve,
+		(unsigned long long)budget->margin, (unsigned long long)budget->system,
+		(unsigned long long)budget->tools, (unsigned long long)budget->injected);
 }
 
 /* A part of the caller's own size, bounded so that sums cannot overflow: what is larger never fits anyway. */
@@ -109,7 +116,8 @@ static void set_levels(const struct window_options *options, struct window_budge
 	if (options->trigger_tokens) {
 		budget->trigger = smaller(options->trigger_tokens, budget->history);
 		if (trigger_share)
-			budget->target = smaller(budget->target, budget->trigger * target_share / trigger_share);
+			budget->target =
+				smaller(budget->target, budget->trigger * target_share / trigger_share);
 	}
 	if (budget->trigger == 0)
 		budget->trigger = 1;
@@ -142,7 +150,8 @@ int window_budget(const struct window_options *options, const struct window_fixe
 		uint64_t usable = options->byte_limit - options->byte_limit / 50;
 		if (fixed->bytes >= usable)
 			return error_set(error, BOBBIN_EBUDGET,
-				"system prompt, tools and injected text are too big: they take %llu of the body's %llu bytes; "
+				"system prompt, tools and injected text are too big: they take %llu of the "
+				"body's %llu bytes; "
 				"make them smaller or raise the byte limit",
 				(unsigned long long)fixed->bytes, (unsigned long long)options->byte_limit);
 		budget.bytes = usable - fixed->bytes;

@@ -44,14 +44,16 @@ void check_fault(struct checker *checker, const struct json *at, const char *rul
 	va_start(arguments, format);
 	char *message = format_text(&faults->arena, format, arguments);
 	va_end(arguments);
-	char *where = arena_copy(&faults->arena, checker->where.data ? checker->where.data : "", checker->where.len);
+	char *where = arena_copy(
+		&faults->arena, checker->where.data ? checker->where.data : "", checker->where.len);
 	if (!message || !where ||
-		mem_grow((void **)&faults->items, &faults->cap, faults->count + 1, sizeof(*faults->items)) < 0) {
+		mem_grow((void **)&faults->items, &faults->cap, faults->count + 1, sizeof(*faults->items)) <
+			0) {
 		checker->rc = BOBBIN_ENOMEM;
 		return;
 	}
-	faults->items[faults->count++] = (struct check_fault){rule, where, message, advice,
-		at && at->text ? (size_t)(at->text - checker->body) : 0};
+	faults->items[faults->count++] = (struct check_fault){
+		rule, where, message, advice, at && at->text ? (size_t)(at->text - checker->body) : 0};
 }
 
 size_t check_enter(struct checker *checker, const char *format, ...)
@@ -131,7 +133,8 @@ static void check_common(struct checker *checker, const struct json *body)
 		check_fault(checker, body, "model_missing", "name a model", "\"model\" is not a name");
 	if (json_get(body, "stream", &value) && value.type != JSON_TRUE && value.type != JSON_FALSE) {
 		size_t mark = check_enter(checker, ".stream");
-		check_fault(checker, &value, "option_invalid", "give true or false", "\"stream\" is not a boolean");
+		check_fault(checker, &value, "option_invalid", "give true or false",
+			"\"stream\" is not a boolean");
 		check_leave(checker, mark);
 	}
 }
@@ -149,13 +152,15 @@ static void check_body(struct checker *checker, struct slice body, size_t dialec
 		return;
 	}
 	if (json_parse(body.data, body.len, &value, &error) < 0) {
-		const struct json place = {body.data + (error.offset < body.len ? error.offset : body.len), 1,
-			JSON_STRING};
-		check_fault(checker, &place, "json_invalid", "send exactly one JSON object", "%s", error.message);
+		const struct json place = {
+			body.data + (error.offset < body.len ? error.offset : body.len), 1, JSON_STRING};
+		check_fault(
+			checker, &place, "json_invalid", "send exactly one JSON object", "%s", error.message);
 		return;
 	}
 	if (value.type != JSON_OBJECT) {
-		check_fault(checker, &value, "body_shape", "send exactly one JSON object", "the body is not an object");
+		check_fault(checker, &value, "body_shape", "send exactly one JSON object",
+			"the body is not an object");
 		return;
 	}
 	check_surrogates(checker, body);
@@ -180,12 +185,17 @@ int check_request(const char *dialect, struct slice body, const struct check_opt
 		index++;
 	if (index == dialects)
 		return error_set(error, BOBBIN_EUNSUPPORTED,
-			"no dialect \"%.40s\"; there are openai-chat, openai-responses and anthropic", dialect);
+			"no dialect \"%.40s\"; there are openai-chat, openai-responses and anthropic",
+			dialect);
 
-	size_t body_max = options && options->body_bytes_max ? options->body_bytes_max : DIALECTS[index].body_bytes_max;
+	size_t body_max =
+		options && options->body_bytes_max ? options->body_bytes_max : DIALECTS[index].body_bytes_max;
 	struct check_faults faults = {.arena = ARENA_INIT};
 	struct checker checker = {
-		.faults = &faults, .body = body.data, .where = BUFFER_INIT(WHERE_BYTES_MAX), .scratch = ARENA_INIT,
+		.faults = &faults,
+		.body = body.data,
+		.where = BUFFER_INIT(WHERE_BYTES_MAX),
+		.scratch = ARENA_INIT,
 		.image_bytes_max = options && options->image_bytes_max ? options->image_bytes_max
 								       : DIALECTS[index].image_bytes_max,
 	};

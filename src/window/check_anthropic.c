@@ -37,11 +37,13 @@ static void check_image(struct checker *checker, const struct json *block)
 	} else if (slice_is(type, "url")) {
 		check_get_string(checker, &source, "url", &data);
 		if (slice_starts_with(data, "data:"))
-			check_fault(checker, block, "image_invalid", "use a base64 source", "an address that holds data");
+			check_fault(checker, block, "image_invalid", "use a base64 source",
+				"an address that holds data");
 		else
 			check_image_url(checker, block, data);
 	} else if (!slice_is(type, "file")) {
-		check_fault(checker, block, "image_invalid", "use base64 or url", "an image source of an unknown type");
+		check_fault(checker, block, "image_invalid", "use base64 or url",
+			"an image source of an unknown type");
 	}
 }
 
@@ -52,7 +54,8 @@ static void check_id(struct checker *checker, const struct json *block, const ch
 
 	for (size_t i = 0; valid && i < ret_id->len; i++) {
 		char c = ret_id->data[i];
-		valid = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '-';
+		valid = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+			c == '_' || c == '-';
 	}
 	if (!valid)
 		check_fault(checker, block, "call_id_invalid", "rename the call and its result",
@@ -72,7 +75,8 @@ static void check_result(struct checker *checker, const struct json *block, bool
 	check_result_seen(checker, block, id);
 	json_get(block, "content", &content);
 	if (content.type != JSON_ABSENT && content.type != JSON_STRING && content.type != JSON_ARRAY)
-		check_fault(checker, block, "content_shape", "give a string or blocks", "a result's content of another type");
+		check_fault(checker, block, "content_shape", "give a string or blocks",
+			"a result's content of another type");
 	json_iter_init(&iter, &content);
 	for (size_t i = 0; content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &part); i++) {
 		size_t mark = check_enter(checker, ".content[%zu]", i);
@@ -82,7 +86,8 @@ static void check_result(struct checker *checker, const struct json *block, bool
 		else if (slice_is(type, "image"))
 			check_image(checker, &part);
 		else if (!slice_is(type, "document") && !slice_is(type, "search_result"))
-			check_fault(checker, &part, "content_shape", "use text or image", "a result may not hold this");
+			check_fault(checker, &part, "content_shape", "use text or image",
+				"a result may not hold this");
 		check_leave(checker, mark);
 	}
 }
@@ -103,7 +108,8 @@ static void check_user_block(struct checker *checker, const struct json *block, 
 		check_image(checker, block);
 	else if (!slice_is(type, "document") && !slice_is(type, "search_result"))
 		check_fault(checker, block, "content_shape", "leave it out or turn it into a text",
-			"a block of type \"%.*s\" in a user message", (int)(type.len < 60 ? type.len : 60), type.data);
+			"a block of type \"%.*s\" in a user message", (int)(type.len < 60 ? type.len : 60),
+			type.data);
 }
 
 static bool has_string(struct checker *checker, const struct json *block, const char *key, bool may_be_empty)
@@ -134,7 +140,8 @@ static void check_server_call(struct checker *checker, const struct json *block,
 	check_id(checker, block, "id", &id);
 	check_input(checker, block);
 	if (id.len && !check_id_add(checker, id))
-		check_fault(checker, block, "call_id_duplicate", "leave the second pair out", "a call id that occurs twice");
+		check_fault(checker, block, "call_id_duplicate", "leave the second pair out",
+			"a call id that occurs twice");
 	*call = (struct server_call){id, *block, false, *calls};
 	*calls = call;
 }
@@ -161,15 +168,16 @@ static bool is_server_result(struct slice type)
 	return type.len > len && memcmp(type.data + type.len - len, END, len) == 0;
 }
 
-static void check_assistant_block(struct checker *checker, const struct json *block, size_t message,
-	struct server_call **server_calls)
+static void check_assistant_block(
+	struct checker *checker, const struct json *block, size_t message, struct server_call **server_calls)
 {
 	struct slice type = check_type(checker, block), id;
 
 	if (slice_is(type, "text")) {
 		check_text_block(checker, block);
 	} else if (slice_is(type, "thinking")) {
-		if (!has_string(checker, block, "thinking", true) || !has_string(checker, block, "signature", false))
+		if (!has_string(checker, block, "thinking", true) ||
+			!has_string(checker, block, "signature", false))
 			check_fault(checker, block, "sealed_broken", "leave the whole block out",
 				"a thinking block without its text or signature");
 	} else if (slice_is(type, "redacted_thinking")) {
@@ -187,7 +195,8 @@ static void check_assistant_block(struct checker *checker, const struct json *bl
 		check_server_result(checker, block, *server_calls);
 	} else {
 		check_fault(checker, block, "content_shape", "leave it out or turn it into a text",
-			"a block of type \"%.*s\" in an assistant message", (int)(type.len < 60 ? type.len : 60), type.data);
+			"a block of type \"%.*s\" in an assistant message",
+			(int)(type.len < 60 ? type.len : 60), type.data);
 	}
 }
 
@@ -218,7 +227,8 @@ static void check_blocks(struct checker *checker, const struct json *content, bo
 			check_fault(checker, &server_calls->at, "server_pair", "keep both or neither",
 				"a call of the provider's own without its result in the message");
 	if (!user && any && is_thinking(check_type(checker, &block)))
-		check_fault(checker, &block, "sealed_last", "leave it out", "an assistant message that ends in thinking");
+		check_fault(checker, &block, "sealed_last", "leave it out",
+			"an assistant message that ends in thinking");
 }
 
 static void check_content(struct checker *checker, const struct json *message, bool user, size_t index)
@@ -233,7 +243,8 @@ static void check_content(struct checker *checker, const struct json *message, b
 	} else if (content.type == JSON_ARRAY && json_count(&content)) {
 		check_blocks(checker, &content, user, index);
 	} else {
-		check_fault(checker, message, "content_empty", "leave the message out", "a message without content");
+		check_fault(checker, message, "content_empty", "leave the message out",
+			"a message without content");
 	}
 }
 
@@ -245,7 +256,8 @@ static char check_message(struct checker *checker, const struct json *message, c
 	check_get_string(checker, message, "role", &role);
 	check_duplicate_keys(checker, message);
 	if (!slice_is(role, "user") && !slice_is(role, "assistant")) {
-		check_fault(checker, message, "role_unknown", "use user or assistant; the system prompt stands apart",
+		check_fault(checker, message, "role_unknown",
+			"use user or assistant; the system prompt stands apart",
 			"the role \"%.*s\" is not known", (int)(role.len < 60 ? role.len : 60), role.data);
 		return 0;
 	}
@@ -292,13 +304,15 @@ static void check_system(struct checker *checker, const struct json *body)
 	if (system.type == JSON_STRING)
 		check_text(checker, &system);
 	else if (system.type != JSON_ARRAY || json_count(&system) == 0)
-		check_fault(checker, &system, "system_place", "give a string or text blocks", "\"system\" is neither");
+		check_fault(checker, &system, "system_place", "give a string or text blocks",
+			"\"system\" is neither");
 	json_iter_init(&iter, &system);
 	while (system.type == JSON_ARRAY && json_iter_next(&iter, NULL, &block)) {
 		if (slice_is(check_type(checker, &block), "text"))
 			check_text_block(checker, &block);
 		else
-			check_fault(checker, &block, "system_place", "use text blocks", "a system block that is no text");
+			check_fault(checker, &block, "system_place", "use text blocks",
+				"a system block that is no text");
 	}
 	check_leave(checker, mark);
 }
@@ -319,7 +333,8 @@ static void check_tools(struct checker *checker, const struct json *body)
 		check_name(checker, &tool, NAME_BYTES_MAX);
 		if ((type.len == 0 || slice_is(type, "custom")) &&
 			(!json_get(&tool, "input_schema", &schema) || schema.type != JSON_OBJECT))
-			check_fault(checker, &tool, "tools_shape", "give a JSON schema", "a tool without \"input_schema\"");
+			check_fault(checker, &tool, "tools_shape", "give a JSON schema",
+				"a tool without \"input_schema\"");
 		check_leave(checker, mark);
 	}
 }
@@ -345,8 +360,10 @@ void check_anthropic(struct checker *checker, const struct json *body)
 	check_system(checker, body);
 	check_tools(checker, body);
 	check_tool_names(checker, body, false);
-	if (!json_get(body, "messages", &messages) || messages.type != JSON_ARRAY || json_count(&messages) == 0) {
-		check_fault(checker, body, "messages_missing", "send at least one user message", "there are no messages");
+	if (!json_get(body, "messages", &messages) || messages.type != JSON_ARRAY ||
+		json_count(&messages) == 0) {
+		check_fault(checker, body, "messages_missing", "send at least one user message",
+			"there are no messages");
 		return;
 	}
 	json_iter_init(&iter, &messages);
@@ -360,5 +377,6 @@ void check_anthropic(struct checker *checker, const struct json *body)
 	if (before == 'a')
 		check_last_text(checker, &last, index - 1);
 	if (!checker->users)
-		check_fault(checker, &messages, "user_missing", "add a user message", "there is no user message");
+		check_fault(
+			checker, &messages, "user_missing", "add a user message", "there is no user message");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules of OpenAI's chat completions, as its strictest servers (chat templates that want turns) hold them. */
+/* The rules of OpenAI's chat completions, as its strictest servers (chat templates that want turns) hold
+ * them. */
 #include "window/checker.h"
 
 #define CALL_ID_BYTES_MAX 40
@@ -24,7 +25,8 @@ static void check_image(struct checker *checker, const struct json *part)
 	struct slice url;
 
 	if (!json_get(part, "image_url", &image) || !check_get_string(checker, &image, "url", &url))
-		check_fault(checker, part, "image_invalid", "give {\"image_url\":{\"url\":…}}", "an image without an address");
+		check_fault(checker, part, "image_invalid", "give {\"image_url\":{\"url\":…}}",
+			"an image without an address");
 	else
 		check_image_url(checker, part, url);
 }
@@ -44,7 +46,8 @@ static void check_part(struct checker *checker, const struct json *part, enum ch
 		check_image(checker, part);
 	} else if (!(role == CHAT_USER && (slice_is(type, "input_audio") || slice_is(type, "file")))) {
 		check_fault(checker, part, "content_shape", "leave it out or turn it into a text",
-			"a part of type \"%.*s\" in this role", (int)(type.len < 60 ? type.len : 60), type.data);
+			"a part of type \"%.*s\" in this role", (int)(type.len < 60 ? type.len : 60),
+			type.data);
 	}
 }
 
@@ -67,7 +70,8 @@ static void check_content(
 			check_leave(checker, inner);
 		}
 	} else if (!may_be_empty || (content.type != JSON_NULL && content.type != JSON_ABSENT)) {
-		check_fault(checker, message, "content_empty", "leave the message out", "a message without content");
+		check_fault(checker, message, "content_empty", "leave the message out",
+			"a message without content");
 	}
 	check_leave(checker, mark);
 }
@@ -78,10 +82,11 @@ static void check_call(struct checker *checker, const struct json *call, size_t 
 	struct slice id;
 
 	if (!slice_is(check_type(checker, call), "function"))
-		check_fault(checker, call, "content_shape", "set \"type\":\"function\"", "a call whose type is not function");
+		check_fault(checker, call, "content_shape", "set \"type\":\"function\"",
+			"a call whose type is not function");
 	if (!check_get_string(checker, call, "id", &id) || id.len == 0 || id.len > CALL_ID_BYTES_MAX)
-		check_fault(checker, call, "call_id_invalid", "give it an id", "a call's id must have 1 to %d bytes",
-			CALL_ID_BYTES_MAX);
+		check_fault(checker, call, "call_id_invalid", "give it an id",
+			"a call's id must have 1 to %d bytes", CALL_ID_BYTES_MAX);
 	if (json_get(call, "function", &function) && function.type == JSON_OBJECT) {
 		size_t mark = check_enter(checker, ".function");
 		check_name(checker, &function, NAME_BYTES_MAX);
@@ -104,7 +109,8 @@ static void check_assistant(struct checker *checker, const struct json *message,
 	check_content(checker, message, CHAT_ASSISTANT, json_count(&calls) > 0);
 	size_t mark = check_enter(checker, ".tool_calls");
 	if (!none && (calls.type != JSON_ARRAY || json_count(&calls) == 0))
-		check_fault(checker, message, "content_shape", "leave \"tool_calls\" out", "\"tool_calls\" without a call");
+		check_fault(checker, message, "content_shape", "leave \"tool_calls\" out",
+			"\"tool_calls\" without a call");
 	json_iter_init(&iter, &calls);
 	for (size_t i = 0; calls.type == JSON_ARRAY && json_iter_next(&iter, NULL, &call); i++) {
 		size_t inner = check_enter(checker, "[%zu]", i);
@@ -119,7 +125,8 @@ static void check_tool(struct checker *checker, const struct json *message)
 	struct slice id;
 
 	if (!check_get_string(checker, message, "tool_call_id", &id) || id.len == 0)
-		check_fault(checker, message, "call_id_invalid", "name the call it answers", "a result without a call's id");
+		check_fault(checker, message, "call_id_invalid", "name the call it answers",
+			"a result without a call's id");
 	check_result_seen(checker, message, id);
 	check_content(checker, message, CHAT_TOOL, false);
 }
@@ -194,19 +201,22 @@ static void check_tools(struct checker *checker, const struct json *body)
 		return;
 	size_t mark = check_enter(checker, ".tools");
 	if (tools.type != JSON_ARRAY || json_count(&tools) == 0)
-		check_fault(checker, &tools, "tools_shape", "leave it out", "\"tools\" is not a list of tools");
+		check_fault(
+			checker, &tools, "tools_shape", "leave it out", "\"tools\" is not a list of tools");
 	json_iter_init(&iter, &tools);
 	for (size_t i = 0; tools.type == JSON_ARRAY && json_iter_next(&iter, NULL, &tool); i++) {
 		size_t inner = check_enter(checker, "[%zu]", i);
-		if (!slice_is(check_type(checker, &tool), "function") || !json_get(&tool, "function", &function) ||
-			function.type != JSON_OBJECT)
-			check_fault(checker, &tool, "tools_shape", "give {\"type\":\"function\",\"function\":…}",
+		if (!slice_is(check_type(checker, &tool), "function") ||
+			!json_get(&tool, "function", &function) || function.type != JSON_OBJECT)
+			check_fault(checker, &tool, "tools_shape",
+				"give {\"type\":\"function\",\"function\":…}",
 				"a tool that is not a function");
 		else
 			check_name(checker, &function, NAME_BYTES_MAX);
 		if (json_get(&tool, "function", &function) && json_get(&function, "parameters", &schema) &&
 			schema.type != JSON_OBJECT)
-			check_fault(checker, &tool, "tools_shape", "give a JSON schema", "\"parameters\" is not an object");
+			check_fault(checker, &tool, "tools_shape", "give a JSON schema",
+				"\"parameters\" is not an object");
 		check_leave(checker, inner);
 	}
 	check_leave(checker, mark);
@@ -219,8 +229,10 @@ void check_openai_chat(struct checker *checker, const struct json *body)
 	struct json_iter iter;
 	size_t index = 0;
 
-	if (!json_get(body, "messages", &messages) || messages.type != JSON_ARRAY || json_count(&messages) == 0) {
-		check_fault(checker, body, "messages_missing", "send at least one user message", "there are no messages");
+	if (!json_get(body, "messages", &messages) || messages.type != JSON_ARRAY ||
+		json_count(&messages) == 0) {
+		check_fault(checker, body, "messages_missing", "send at least one user message",
+			"there are no messages");
 		return;
 	}
 	json_iter_init(&iter, &messages);
@@ -234,7 +246,8 @@ void check_openai_chat(struct checker *checker, const struct json *body)
 	if (before == CHAT_ASSISTANT)
 		check_last_text(checker, &last, index - 1);
 	if (!checker->users)
-		check_fault(checker, &messages, "user_missing", "add a user message", "there is no user message");
+		check_fault(
+			checker, &messages, "user_missing", "add a user message", "there is no user message");
 	check_tools(checker, body);
 	check_tool_names(checker, body, true);
 }

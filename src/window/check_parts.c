@@ -18,7 +18,8 @@ static struct slice content(struct checker *checker, const struct json *string)
 	return text;
 }
 
-bool check_get_string(struct checker *checker, const struct json *object, const char *key, struct slice *ret_text)
+bool check_get_string(
+	struct checker *checker, const struct json *object, const char *key, struct slice *ret_text)
 {
 	struct json value;
 
@@ -39,7 +40,8 @@ struct slice check_type(struct checker *checker, const struct json *object)
 
 static bool is_white(uint32_t c)
 {
-	static const uint32_t SINGLE[] = {0x20, 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff};
+	static const uint32_t SINGLE[] = {
+		0x20, 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff};
 
 	for (size_t i = 0; i < sizeof(SINGLE) / sizeof(SINGLE[0]); i++)
 		if (c == SINGLE[i])
@@ -67,7 +69,8 @@ void check_text(struct checker *checker, const struct json *text)
 	if (text->type != JSON_STRING)
 		check_fault(checker, text, "content_shape", "give a string", "a text that is not a string");
 	else if (visible_len(content(checker, text)) == 0)
-		check_fault(checker, text, "text_empty", "leave it out", "a text without anything but white space");
+		check_fault(checker, text, "text_empty", "leave it out",
+			"a text without anything but white space");
 }
 
 void check_no_trailing_space(struct checker *checker, const struct json *text)
@@ -85,7 +88,8 @@ static bool is_word(struct slice text)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		char c = text.data[i];
-		if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_'))
+		if (!((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+			    c == '-' || c == '_'))
 			return false;
 	}
 	return text.len > 0;
@@ -124,22 +128,27 @@ static bool decodes(struct slice data)
 	if (data.data[stop - 1] == '=')
 		stop--;
 	for (size_t i = 0; i < stop; i++)
-		if (!memchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", data.data[i], 64))
+		if (!memchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", data.data[i],
+			    64))
 			return false;
 	return true;
 }
 
-void check_image_data(struct checker *checker, const struct json *at, struct slice media_type, struct slice data)
+void check_image_data(
+	struct checker *checker, const struct json *at, struct slice media_type, struct slice data)
 {
 	if (!slice_is(media_type, "image/png") && !slice_is(media_type, "image/jpeg") &&
 		!slice_is(media_type, "image/gif") && !slice_is(media_type, "image/webp"))
 		check_fault(checker, at, "image_invalid", "convert it to PNG, JPEG, GIF or WebP",
-			"an image of type \"%.*s\"", (int)(media_type.len < 60 ? media_type.len : 60), media_type.data);
+			"an image of type \"%.*s\"", (int)(media_type.len < 60 ? media_type.len : 60),
+			media_type.data);
 	if (!decodes(data))
-		check_fault(checker, at, "image_invalid", "leave it out", "an image whose data is not base64");
+		check_fault(
+			checker, at, "image_invalid", "leave it out", "an image whose data is not base64");
 	else if (data.len > checker->image_bytes_max)
 		check_fault(checker, at, "image_too_large", "make it smaller",
-			"an image of %zu encoded bytes, and %zu are allowed", data.len, checker->image_bytes_max);
+			"an image of %zu encoded bytes, and %zu are allowed", data.len,
+			checker->image_bytes_max);
 }
 
 void check_image_url(struct checker *checker, const struct json *at, struct slice url)
@@ -211,9 +220,10 @@ void check_batch_end(struct checker *checker)
 	for (size_t i = 0; i < checker->call_count; i++) {
 		const struct check_call *call = &checker->calls[i];
 		if (!call->answered)
-			check_fault(checker, &call->at, "result_missing", "add a result right after the batch",
-				"the call \"%.*s\" has no result right after it", (int)(call->id.len < 80 ? call->id.len : 80),
-				call->id.data);
+			check_fault(checker, &call->at, "result_missing",
+				"add a result right after the batch",
+				"the call \"%.*s\" has no result right after it",
+				(int)(call->id.len < 80 ? call->id.len : 80), call->id.data);
 	}
 	checker->call_count = 0;
 	checker->answering = false;
@@ -227,11 +237,12 @@ void check_call_seen(struct checker *checker, const struct json *call, struct sl
 		check_fault(checker, call, "call_id_duplicate", "rename the second one and its result",
 			"the call id \"%.*s\" occurs twice", (int)(id.len < 80 ? id.len : 80), id.data);
 	if (checker->call_count >= LIMIT_CALLS_PER_MESSAGE) {
-		check_fault(checker, call, "calls_too_many", "split the batch", "more than %d calls in one batch",
-			LIMIT_CALLS_PER_MESSAGE);
+		check_fault(checker, call, "calls_too_many", "split the batch",
+			"more than %d calls in one batch", LIMIT_CALLS_PER_MESSAGE);
 		return;
 	}
-	if (mem_grow((void **)&checker->calls, &checker->call_cap, checker->call_count + 1, sizeof(*checker->calls)) < 0) {
+	if (mem_grow((void **)&checker->calls, &checker->call_cap, checker->call_count + 1,
+		    sizeof(*checker->calls)) < 0) {
 		checker->rc = BOBBIN_ENOMEM;
 		return;
 	}
@@ -257,8 +268,8 @@ void check_result_seen(struct checker *checker, const struct json *result, struc
 			"a second result for the call \"%.*s\"", (int)(id.len < 80 ? id.len : 80), id.data);
 	else
 		check_fault(checker, result, "result_orphan", "leave it out or turn it into a text",
-			"a result for \"%.*s\", which the message before does not call", (int)(id.len < 80 ? id.len : 80),
-			id.data);
+			"a result for \"%.*s\", which the message before does not call",
+			(int)(id.len < 80 ? id.len : 80), id.data);
 }
 
 /* True if a tool of that name is listed. */
@@ -271,7 +282,8 @@ static bool has_tool(const struct json *tools, struct slice name, bool nested, s
 	json_iter_init(&iter, tools);
 	while (json_iter_next(&iter, NULL, &tool)) {
 		bool inner = nested && json_get(&tool, "function", &function);
-		if (check_get_string(checker, inner ? &function : &tool, "name", &listed) && slice_equal(listed, name))
+		if (check_get_string(checker, inner ? &function : &tool, "name", &listed) &&
+			slice_equal(listed, name))
 			return true;
 	}
 	return false;
@@ -291,8 +303,10 @@ void check_tool_names(struct checker *checker, const struct json *body, bool nes
 	for (size_t i = 0; json_iter_next(&iter, NULL, &tool); i++) {
 		bool inner = nested && json_get(&tool, "function", &function);
 		size_t mark = check_enter(checker, ".tools[%zu]", i);
-		if (check_get_string(checker, inner ? &function : &tool, "name", &name) && !check_id_add(checker, name))
-			check_fault(checker, &tool, "tool_name_duplicate", "rename one of them", "two tools of one name");
+		if (check_get_string(checker, inner ? &function : &tool, "name", &name) &&
+			!check_id_add(checker, name))
+			check_fault(checker, &tool, "tool_name_duplicate", "rename one of them",
+				"two tools of one name");
 		check_leave(checker, mark);
 	}
 	mem_free(checker->ids.slots);
@@ -302,9 +316,11 @@ void check_tool_names(struct checker *checker, const struct json *body, bool nes
 	size_t mark = check_enter(checker, ".tool_choice");
 	bool inner = nested && json_get(&choice, "function", &function);
 	if (json_count(&tools) == 0)
-		check_fault(checker, &choice, "tool_choice_invalid", "leave it out", "a choice of tools without tools");
+		check_fault(checker, &choice, "tool_choice_invalid", "leave it out",
+			"a choice of tools without tools");
 	else if (choice.type != JSON_STRING && choice.type != JSON_OBJECT)
-		check_fault(checker, &choice, "tool_choice_invalid", "see the dialect", "neither a word nor an object");
+		check_fault(checker, &choice, "tool_choice_invalid", "see the dialect",
+			"neither a word nor an object");
 	else if (check_get_string(checker, inner ? &function : &choice, "name", &name) &&
 		 !has_tool(&tools, name, nested, checker))
 		check_fault(checker, &choice, "tool_choice_invalid", "name a tool that is listed",

@@ -28,10 +28,12 @@ static void check_part(struct checker *checker, const struct json *part, bool as
 		if (check_get_string(checker, part, "image_url", &url))
 			check_image_url(checker, part, url);
 		else if (!check_get_string(checker, part, "file_id", &url))
-			check_fault(checker, part, "image_invalid", "give \"image_url\"", "an image without an address");
+			check_fault(checker, part, "image_invalid", "give \"image_url\"",
+				"an image without an address");
 	} else if (assistant || !slice_is(type, "input_file")) {
 		check_fault(checker, part, "content_shape", "leave it out or turn it into a text",
-			"a part of type \"%.*s\" in this role", (int)(type.len < 60 ? type.len : 60), type.data);
+			"a part of type \"%.*s\" in this role", (int)(type.len < 60 ? type.len : 60),
+			type.data);
 	}
 }
 
@@ -88,9 +90,10 @@ static enum item_side check_message(struct checker *checker, const struct json *
 
 static void check_call_id(struct checker *checker, const struct json *item, struct slice *ret_id)
 {
-	if (!check_get_string(checker, item, "call_id", ret_id) || ret_id->len == 0 || ret_id->len > CALL_ID_BYTES_MAX)
-		check_fault(checker, item, "call_id_invalid", "give it an id", "\"call_id\" must have 1 to %d bytes",
-			CALL_ID_BYTES_MAX);
+	if (!check_get_string(checker, item, "call_id", ret_id) || ret_id->len == 0 ||
+		ret_id->len > CALL_ID_BYTES_MAX)
+		check_fault(checker, item, "call_id_invalid", "give it an id",
+			"\"call_id\" must have 1 to %d bytes", CALL_ID_BYTES_MAX);
 }
 
 static enum item_side check_call(struct checker *checker, const struct json *item, bool custom, size_t index)
@@ -127,7 +130,8 @@ static enum item_side check_reasoning(struct checker *checker, const struct json
 		check_fault(checker, item, "sealed_broken", "leave the whole item out",
 			"a reasoning item without its summary or sealed content");
 	if (check_get_string(checker, item, "id", &id) && id.len && !check_id_add(checker, id))
-		check_fault(checker, item, "call_id_duplicate", "leave the second one out", "an item id that occurs twice");
+		check_fault(checker, item, "call_id_duplicate", "leave the second one out",
+			"an item id that occurs twice");
 	if (checker->answering)
 		check_batch_end(checker);
 	return ITEM_ASSISTANT;
@@ -136,7 +140,8 @@ static enum item_side check_reasoning(struct checker *checker, const struct json
 static enum item_side check_item(struct checker *checker, const struct json *item, size_t index)
 {
 	static const char *const HOSTED[] = {"web_search_call", "file_search_call", "code_interpreter_call",
-		"computer_call", "image_generation_call", "mcp_call", "mcp_list_tools", "mcp_approval_request", NULL};
+		"computer_call", "image_generation_call", "mcp_call", "mcp_list_tools",
+		"mcp_approval_request", NULL};
 	static const char *const OTHERS[] = {"compaction", "item_reference", "computer_call_output",
 		"mcp_approval_response", "tool_search_call", "tool_search_output", NULL};
 	struct slice type = check_type(checker, item);
@@ -163,9 +168,11 @@ static enum item_side check_item(struct checker *checker, const struct json *ite
 }
 
 /* A reasoning item belongs to what the assistant did next. */
-static void check_pair(struct checker *checker, const struct json *before, const struct json *item, enum item_side side)
+static void check_pair(
+	struct checker *checker, const struct json *before, const struct json *item, enum item_side side)
 {
-	if (before->type == JSON_OBJECT && slice_is(check_type(checker, before), "reasoning") && side != ITEM_ASSISTANT)
+	if (before->type == JSON_OBJECT && slice_is(check_type(checker, before), "reasoning") &&
+		side != ITEM_ASSISTANT)
 		check_fault(checker, item ? item : before, "sealed_last", "leave the reasoning item out",
 			"a reasoning item that nothing of the assistant's follows");
 }
@@ -189,9 +196,11 @@ static void check_items(struct checker *checker, const struct json *input)
 		if (!begun && (side == ITEM_ASSISTANT || side == ITEM_RESULT))
 			check_fault(checker, &item, "role_order", "begin with a user message",
 				"the conversation does not begin with the user");
-		begun = begun || side == ITEM_USER || side == ITEM_ASSISTANT || side == ITEM_RESULT || side == ITEM_OTHER;
+		begun = begun || side == ITEM_USER || side == ITEM_ASSISTANT || side == ITEM_RESULT ||
+			side == ITEM_OTHER;
 		if (side == ITEM_USER && last == ITEM_USER)
-			check_fault(checker, &item, "role_order", "merge the two", "two user messages in a row");
+			check_fault(
+				checker, &item, "role_order", "merge the two", "two user messages in a row");
 		check_leave(checker, mark);
 		before = item;
 		last = side;
@@ -225,11 +234,14 @@ static void check_tools(struct checker *checker, const struct json *body)
 		size_t mark = check_enter(checker, ".tools[%zu]", i);
 		struct slice type = check_type(checker, &tool);
 		if (type.len == 0)
-			check_fault(checker, &tool, "tools_shape", "set \"type\":\"function\"", "a tool without a type");
+			check_fault(checker, &tool, "tools_shape", "set \"type\":\"function\"",
+				"a tool without a type");
 		else if (slice_is(type, "function"))
 			check_name(checker, &tool, NAME_BYTES_MAX);
-		if (slice_is(type, "function") && json_get(&tool, "parameters", &schema) && schema.type != JSON_OBJECT)
-			check_fault(checker, &tool, "tools_shape", "give a JSON schema", "\"parameters\" is not an object");
+		if (slice_is(type, "function") && json_get(&tool, "parameters", &schema) &&
+			schema.type != JSON_OBJECT)
+			check_fault(checker, &tool, "tools_shape", "give a JSON schema",
+				"\"parameters\" is not an object");
 		check_leave(checker, mark);
 	}
 }
@@ -240,7 +252,8 @@ void check_openai_responses(struct checker *checker, const struct json *body)
 
 	if (json_get(body, "instructions", &instructions) && instructions.type != JSON_STRING &&
 		instructions.type != JSON_NULL)
-		check_fault(checker, &instructions, "system_place", "give a string", "\"instructions\" is not a string");
+		check_fault(checker, &instructions, "system_place", "give a string",
+			"\"instructions\" is not a string");
 	json_get(body, "input", &input);
 	if (input.type == JSON_STRING) {
 		size_t mark = check_enter(checker, ".input");
@@ -248,13 +261,15 @@ void check_openai_responses(struct checker *checker, const struct json *body)
 		check_leave(checker, mark);
 		checker->users++;
 	} else if (input.type != JSON_ARRAY || json_count(&input) == 0) {
-		check_fault(checker, body, "messages_missing", "send at least one user message", "there is no input");
+		check_fault(checker, body, "messages_missing", "send at least one user message",
+			"there is no input");
 		return;
 	}
 	if (input.type == JSON_ARRAY)
 		check_items(checker, &input);
 	if (!checker->users)
-		check_fault(checker, &input, "user_missing", "add a user message", "there is no user message");
+		check_fault(
+			checker, &input, "user_missing", "add a user message", "there is no user message");
 	check_tools(checker, body);
 	check_tool_names(checker, body, false);
 }

@@ -12,7 +12,7 @@
 struct check_call {
 	struct slice id;
 	struct json at;
-	size_t message;  /* index of its message or item */
+	size_t message; /* index of its message or item */
 	bool answered;
 };
 
@@ -24,16 +24,16 @@ struct check_id_set {
 struct checker {
 	struct check_faults *faults;
 	const char *body;
-	struct buffer where;       /* the place at hand, as a path */
-	struct arena scratch;      /* decoded strings; lives as long as the check */
+	struct buffer where;  /* the place at hand, as a path */
+	struct arena scratch; /* decoded strings; lives as long as the check */
 	size_t image_bytes_max;
-	int rc;                    /* BOBBIN_ENOMEM ends the check */
+	int rc; /* BOBBIN_ENOMEM ends the check */
 
-	struct check_id_set ids;   /* of all calls in the body */
-	struct check_call *calls;  /* of the last batch */
+	struct check_id_set ids;  /* of all calls in the body */
+	struct check_call *calls; /* of the last batch */
 	size_t call_count, call_cap;
-	bool answering;            /* a result of the batch has come */
-	size_t users;              /* user messages seen */
+	bool answering; /* a result of the batch has come */
+	size_t users;	/* user messages seen */
 };
 
 /* Adds a fault at the place at hand. `rule` and `advice` are static. */
@@ -51,10 +51,11 @@ bool check_get_string(
 struct slice check_type(struct checker *checker, const struct json *object);
 
 /* Checks of parts. Each adds its faults at the place at hand. */
-void check_text(struct checker *checker, const struct json *text);       /* a string that is not blank */
+void check_text(struct checker *checker, const struct json *text); /* a string that is not blank */
 void check_name(struct checker *checker, const struct json *object, size_t bytes_max);
 void check_arguments(struct checker *checker, const struct json *object); /* a string that holds an object */
-void check_image_data(struct checker *checker, const struct json *at, struct slice media_type, struct slice data);
+void check_image_data(
+	struct checker *checker, const struct json *at, struct slice media_type, struct slice data);
 void check_image_url(struct checker *checker, const struct json *at, struct slice url); /* also data: */
 void check_duplicate_keys(struct checker *checker, const struct json *object);
 void check_no_trailing_space(struct checker *checker, const struct json *text);

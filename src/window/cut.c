@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cut: the earliest user message from which everything to the end fits the tail. A newest turn that alone exceeds it
- * keeps the user's words and its last rounds; a last round that alone exceeds it keeps its pairs and loses bodies.
+ * The cut: the earliest user message from which everything to the end fits the tail. A newest turn that alone
+ * exceeds it keeps the user's words and its last rounds; a last round that alone exceeds it keeps its pairs
+ * and loses bodies.
  *
  * Invariant: words and start are a turn start and a round start, whatever the budget (window.h, 2).
  */
@@ -12,7 +13,8 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The turn start before `position`, if it is not before the floor and the view still reaches the target with it. */
+/* The turn start before `position`, if it is not before the floor and the view still reaches the target with
+ * it. */
 static int one_turn_more(const struct planner *planner, size_t position, size_t *ret_start)
 {
 	uint64_t target = planner->budget->target;
@@ -62,14 +64,15 @@ static int tail_start(const struct planner *planner, size_t *ret_start)
 static int refuse_words(const struct planner *planner, uint64_t tokens)
 {
 	return error_set(planner->error, BOBBIN_EBUDGET,
-		"the user's newest message is too big: it takes %llu tokens, and %llu are left for it; shorten it or take "
+		"the user's newest message is too big: it takes %llu tokens, and %llu are left for it; "
+		"shorten it or take "
 		"a larger window",
 		(unsigned long long)tokens, (unsigned long long)planner->room);
 }
 
 /*
- * The last group that holds an answer of the model: text that was injected after it is shown with it. The count if the
- * turn has no answer yet.
+ * The last group that holds an answer of the model: text that was injected after it is shown with it. The
+ * count if the turn has no answer yet.
  */
 static int last_round(const struct planner *planner, size_t from, size_t *ret_round)
 {
@@ -90,7 +93,8 @@ static int last_round(const struct planner *planner, size_t from, size_t *ret_ro
 	return 0;
 }
 
-/* Rounds of the newest turn, of which the first that may be shown is `from`; `words_tokens` stand before them. */
+/* Rounds of the newest turn, of which the first that may be shown is `from`; `words_tokens` stand before
+ * them. */
 static int cut_inside(struct planner *planner, size_t from, uint64_t words_tokens)
 {
 	uint64_t limit = smaller(planner->budget->tail, planner->room);
@@ -105,8 +109,8 @@ static int cut_inside(struct planner *planner, size_t from, uint64_t words_token
 		return 0;
 	limit = limit > words_tokens ? limit - words_tokens : 0;
 	if ((rc = planner_first_fitting(planner, from, limit, &start)) ||
-		(rc = planner_round_at_or_after(planner, start, &start)) || (rc = last_round(planner, from, &last)) ||
-		(rc = planner_tokens_from(planner, last, &tokens)))
+		(rc = planner_round_at_or_after(planner, start, &start)) ||
+		(rc = last_round(planner, from, &last)) || (rc = planner_tokens_from(planner, last, &tokens)))
 		return rc;
 	planner->start = start < last ? start : last;
 	if (start > last && tokens > planner->room - words_tokens)

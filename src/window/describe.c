@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The plan in words: parts in the order of the request, and what is not shown, each with its tokens and its reason.
+ * The plan in words: parts in the order of the request, and what is not shown, each with its tokens and its
+ * reason.
  */
 #include "window/planner.h"
 
@@ -10,8 +11,8 @@ static void add_part(struct window_plan *plan, enum window_kind kind, uint64_t t
 	const char *reason)
 {
 	if (tokens)
-		plan->parts[plan->part_count++] =
-			(struct window_part){.kind = kind, .tokens = tokens, .source = source, .reason = reason};
+		plan->parts[plan->part_count++] = (struct window_part){
+			.kind = kind, .tokens = tokens, .source = source, .reason = reason};
 }
 
 static int add_messages(struct planner *planner, enum window_kind kind, enum window_shape shape, size_t from,
@@ -26,9 +27,13 @@ static int add_messages(struct planner *planner, enum window_kind kind, enum win
 	if ((rc = planner_tokens_before(planner, from, &before)) ||
 		(rc = planner_tokens_before(planner, to, &after)))
 		return rc;
-	plan->parts[plan->part_count++] = (struct window_part){
-		.kind = kind, .shape = shape, .from = from, .to = to, .tokens = after - before - less,
-		.source = "the session's log", .reason = reason};
+	plan->parts[plan->part_count++] = (struct window_part){.kind = kind,
+		.shape = shape,
+		.from = from,
+		.to = to,
+		.tokens = after - before - less,
+		.source = "the session's log",
+		.reason = reason};
 	plan->view_tokens += after - before - less;
 	return 0;
 }
@@ -110,8 +115,8 @@ static int describe_tail(struct planner *planner)
 	int rc = 0;
 
 	if (planner->words != WINDOW_NONE)
-		rc = add_messages(planner, WINDOW_MESSAGES, WINDOW_VERBATIM, planner->words, planner->words + 1, 0,
-			"the user's words that began the newest turn");
+		rc = add_messages(planner, WINDOW_MESSAGES, WINDOW_VERBATIM, planner->words,
+			planner->words + 1, 0, "the user's words that began the newest turn");
 	if (!rc && planner->cleared_from < planner->cleared_to) {
 		rc = add_messages(
 			planner, WINDOW_MESSAGES, WINDOW_VERBATIM, from, planner->cleared_from, 0, reason);
@@ -137,7 +142,8 @@ static int describe_parts(struct planner *planner)
 	plan->view_tokens = 0;
 	add_part(plan, WINDOW_SYSTEM, budget->system, "the caller", "made fresh for every request");
 	add_part(plan, WINDOW_TOOLS, budget->tools, "the caller", "what the model may call");
-	add_part(plan, WINDOW_INJECTED, budget->injected, "the caller", "goes with the user's newest message");
+	add_part(
+		plan, WINDOW_INJECTED, budget->injected, "the caller", "goes with the user's newest message");
 	int rc = add_messages(planner, WINDOW_PINNED, WINDOW_VERBATIM, 0, planner->pinned, 0,
 		"kept at the start, as asked (--keep-first)");
 	if (rc)
@@ -186,7 +192,8 @@ static int describe_hidden(struct planner *planner)
 	if (planner->record && planner->record->inner_cut != WINDOW_NONE && planner->record->cut == cut &&
 		inner < planner->record->inner_cut)
 		inner_covered = planner->record->inner_cut;
-	if ((rc = add_hidden(planner, HIDDEN_SUMMARISED, planner->pinned, covered, "summarised in the record")) ||
+	if ((rc = add_hidden(
+		     planner, HIDDEN_SUMMARISED, planner->pinned, covered, "summarised in the record")) ||
 		(rc = add_hidden(planner, HIDDEN_CUT, covered, cut, "before the cut")) ||
 		(rc = add_hidden(
 			 planner, HIDDEN_SUMMARISED, inner, inner_covered, "summarised in the record")) ||
@@ -202,8 +209,8 @@ int planner_describe(struct planner *planner)
 	int rc;
 
 	settle(planner);
-	if ((rc = find_newest(planner)) || (rc = describe_parts(planner)) || (rc = describe_hidden(planner)) ||
-		planner->images.from == WINDOW_NONE)
+	if ((rc = find_newest(planner)) || (rc = describe_parts(planner)) ||
+		(rc = describe_hidden(planner)) || planner->images.from == WINDOW_NONE)
 		return rc;
 	plan->hidden[plan->hidden_count] = planner->images;
 	return add_ids(planner, &plan->hidden[plan->hidden_count++]);
@@ -230,8 +237,11 @@ void window_pointer(const struct window_hidden *hidden, char ret_text[WINDOW_POI
 
 const char *window_kind_text(enum window_kind kind)
 {
-	static const char *const TEXTS[] = {
-		[WINDOW_SYSTEM] = "system", [WINDOW_TOOLS] = "tools", [WINDOW_INJECTED] = "injected",
-		[WINDOW_RECORD] = "record", [WINDOW_PINNED] = "pinned", [WINDOW_MESSAGES] = "messages"};
+	static const char *const TEXTS[] = {[WINDOW_SYSTEM] = "system",
+		[WINDOW_TOOLS] = "tools",
+		[WINDOW_INJECTED] = "injected",
+		[WINDOW_RECORD] = "record",
+		[WINDOW_PINNED] = "pinned",
+		[WINDOW_MESSAGES] = "messages"};
 	return TEXTS[kind];
 }

@@ -5,8 +5,9 @@
  *	pinned   …hidden…   record + words   …hidden…   start ─────────────── end
  *	[0,pinned)          [words]                     [start, count)
  *
- * First the view is taken as the record leaves it (without a record: the whole line). If that is over the trigger and no
- * record can be used, consumed results are cleared; if it still does not fit the history, it is cut (cut.c).
+ * First the view is taken as the record leaves it (without a record: the whole line). If that is over the
+ *trigger and no record can be used, consumed results are cleared; if it still does not fit the history, it is
+ *cut (cut.c).
  */
 #include "window/planner.h"
 
@@ -203,7 +204,8 @@ static int take_room(struct planner *planner)
 			"%s too big: %llu of the history budget's %llu tokens; %s",
 			record > planner->pinned_tokens ? "the compaction record is"
 							: "the messages pinned at the start are",
-			(unsigned long long)(record > planner->pinned_tokens ? record : planner->pinned_tokens),
+			(unsigned long long)(record > planner->pinned_tokens ? record
+									     : planner->pinned_tokens),
 			(unsigned long long)history,
 			record > planner->pinned_tokens ? "take a larger window"
 							: "pin fewer or take a larger window");
@@ -227,14 +229,22 @@ static int reduce(struct planner *planner)
 	return (rc = take_room(planner)) ? rc : planner_cut(planner);
 }
 
-int window_plan(const struct path *path, const struct window_budget *budget, const struct window_options *options,
-	const struct window_record *record, struct token_counter *counter, struct window_plan *ret_plan,
-	struct bobbin_error *error)
+int window_plan(const struct path *path, const struct window_budget *budget,
+	const struct window_options *options, const struct window_record *record,
+	struct token_counter *counter, struct window_plan *ret_plan, struct bobbin_error *error)
 {
 	struct planner planner = {
-		.path = path, .budget = budget, .options = options, .counter = counter, .plan = ret_plan, .error = error,
-		.shortened_from = WINDOW_NONE, .inner_turn = WINDOW_NONE,
-		.images = {.kind = HIDDEN_IMAGES, .from = WINDOW_NONE, .reason = "images, for the byte limit"},
+		.path = path,
+		.budget = budget,
+		.options = options,
+		.counter = counter,
+		.plan = ret_plan,
+		.error = error,
+		.shortened_from = WINDOW_NONE,
+		.inner_turn = WINDOW_NONE,
+		.images = {.kind = HIDDEN_IMAGES,
+			.from = WINDOW_NONE,
+			.reason = "images, for the byte limit"},
 	};
 	int rc;
 
@@ -246,8 +256,8 @@ int window_plan(const struct path *path, const struct window_budget *budget, con
 	ret_plan->summary_stale = false;
 	ret_plan->stale_reason = NULL;
 	ret_plan->exact = path->exact;
-	if ((rc = take_record(&planner, record)) || (rc = take_pinned(&planner)) || (rc = take_view(&planner)) ||
-		(rc = reduce(&planner)) || (rc = planner_limit_bytes(&planner)))
+	if ((rc = take_record(&planner, record)) || (rc = take_pinned(&planner)) ||
+		(rc = take_view(&planner)) || (rc = reduce(&planner)) || (rc = planner_limit_bytes(&planner)))
 		return rc;
 	return planner_describe(&planner);
 }

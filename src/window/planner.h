@@ -5,32 +5,32 @@
 
 #include "window/window.h"
 
-/* A pointer in place of a body takes at most so many tokens, its message's overhead included; a body that is not
- * larger stays as it is. */
+/* A pointer in place of a body takes at most so many tokens, its message's overhead included; a body that is
+ * not larger stays as it is. */
 #define POINTER_TOKENS 56
 
 struct planner {
 	const struct path *path;
 	const struct window_budget *budget;
 	const struct window_options *options;
-	const struct window_record *record;  /* NULL: none that can be used */
+	const struct window_record *record; /* NULL: none that can be used */
 	struct token_counter *counter;
 	struct window_plan *plan;
 	struct bobbin_error *error;
 
-	size_t pinned;         /* messages [0, pinned) stay whatever happens */
+	size_t pinned; /* messages [0, pinned) stay whatever happens */
 	uint64_t pinned_tokens;
-	size_t floor;          /* no cut lies before it: the end of the pinned ones, or the record's cut */
-	uint64_t room;         /* history less pinned messages and record */
+	size_t floor;  /* no cut lies before it: the end of the pinned ones, or the record's cut */
+	uint64_t room; /* history less pinned messages and record */
 
 	/* What is shown beside the pinned messages: maybe one user message, then everything from `start`. */
-	size_t words;          /* the user's words before an inner cut; WINDOW_NONE */
+	size_t words; /* the user's words before an inner cut; WINDOW_NONE */
 	size_t start;
-	size_t cleared_from, cleared_to; /* a range whose results are pointers; equal: none */
-	uint64_t cleared_tokens, cleared_bytes;    /* won by clearing */
+	size_t cleared_from, cleared_to;	    /* a range whose results are pointers; equal: none */
+	uint64_t cleared_tokens, cleared_bytes;	    /* won by clearing */
 	uint64_t shortened_tokens, shortened_bytes; /* won by shortening */
-	size_t shortened_from; /* the round that was shortened; WINDOW_NONE */
-	size_t inner_turn;     /* the newest turn, if only rounds of it are shown; WINDOW_NONE */
+	size_t shortened_from;			    /* the round that was shortened; WINDOW_NONE */
+	size_t inner_turn;	     /* the newest turn, if only rounds of it are shown; WINDOW_NONE */
 	struct window_hidden images; /* for the byte limit; from is WINDOW_NONE: none */
 };
 

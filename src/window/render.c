@@ -2,7 +2,8 @@
 #include "window/renderer.h"
 
 static const char *const NAMES[] = {"openai-chat", "openai-responses", "anthropic", NULL};
-static const struct dialect_ops *const OPS[] = {&render_openai_chat, &render_openai_responses, &render_anthropic};
+static const struct dialect_ops *const OPS[] = {
+	&render_openai_chat, &render_openai_responses, &render_anthropic};
 
 bool dialect_of(const char *name, enum dialect *ret_dialect)
 {
@@ -55,7 +56,8 @@ void render_string(struct renderer *renderer, struct slice text)
 	buffer_add_char(renderer->out, '"');
 }
 
-void render_joined(struct renderer *renderer, const struct view_block *blocks, size_t count, const char *prefix)
+void render_joined(
+	struct renderer *renderer, const struct view_block *blocks, size_t count, const char *prefix)
 {
 	bool first = true;
 
@@ -175,8 +177,9 @@ void render_tail(struct renderer *renderer, const char *text)
 	buffer_add_char(renderer->out, '}');
 }
 
-int render_request(const struct window_plan *plan, const struct path *path, const struct render_options *options,
-	struct buffer *out, struct render_report *ret_report, struct bobbin_error *error)
+int render_request(const struct window_plan *plan, const struct path *path,
+	const struct render_options *options, struct buffer *out, struct render_report *ret_report,
+	struct bobbin_error *error)
 {
 	const struct dialect_ops *ops = OPS[options->dialect];
 	struct render_report ignored;
@@ -191,11 +194,13 @@ int render_request(const struct window_plan *plan, const struct path *path, cons
 	ops->end(&renderer);
 	rc = view.rc;
 	if (!rc && (rc = buffer_error(out)))
-		error_set(error, rc, rc == BOBBIN_ENOMEM ? "out of memory while rendering a request"
-							 : "the request's body is larger than the buffer may be");
+		error_set(error, rc,
+			rc == BOBBIN_ENOMEM ? "out of memory while rendering a request"
+					    : "the request's body is larger than the buffer may be");
 	if (!rc && options->byte_limit && out->len - start > options->byte_limit)
 		rc = error_set(error, BOBBIN_EBUDGET,
-			"the request's body is too big: %llu bytes where %llu are allowed; raise the byte limit or take a "
+			"the request's body is too big: %llu bytes where %llu are allowed; raise the byte "
+			"limit or take a "
 			"smaller tail",
 			(unsigned long long)(out->len - start), (unsigned long long)options->byte_limit);
 	view_release(&view);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Anthropic's messages: the two roles take turns strictly; results are blocks at the start of the user's message that
- * follows their calls; thinking goes back signed, as it came.
+ * Anthropic's messages: the two roles take turns strictly; results are blocks at the start of the user's
+ * message that follows their calls; thinking goes back signed, as it came.
  */
 #include "window/renderer.h"
 
@@ -104,7 +104,8 @@ static void results(struct renderer *renderer, const struct view_block *blocks, 
 			buffer_add_char(renderer->out, ',');
 		render_add(renderer, "{\"type\":\"tool_result\",\"tool_use_id\":");
 		render_string(renderer, result->id);
-		render_add(renderer, result->is_error ? ",\"is_error\":true,\"content\":[" : ",\"content\":[");
+		render_add(
+			renderer, result->is_error ? ",\"is_error\":true,\"content\":[" : ",\"content\":[");
 		for (size_t part = 0; part < result->part_count; part++) {
 			if (part)
 				buffer_add_char(renderer->out, ',');

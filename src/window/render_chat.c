@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenAI's chat completions: one system message first; a user's content is a string as long as there are only texts,
- * which the simplest servers want; results are messages of their own and hold text only, so their images follow in a
- * user message.
+ * OpenAI's chat completions: one system message first; a user's content is a string as long as there are only
+ * texts, which the simplest servers want; results are messages of their own and hold text only, so their
+ * images follow in a user message.
  */
 #include "window/renderer.h"
 
@@ -164,7 +164,8 @@ static void results(struct renderer *renderer, const struct view_block *blocks, 
 		render_string(renderer, result->id);
 		render_add(renderer, ",\"content\":");
 		if (render_count(result->parts, result->part_count, VIEW_TEXT))
-			render_joined(renderer, result->parts, result->part_count, result->is_error ? "[error] " : "");
+			render_joined(renderer, result->parts, result->part_count,
+				result->is_error ? "[error] " : "");
 		else
 			render_add(renderer, result->is_error ? "\"[error] [see the image that follows]\""
 							      : "\"[see the image that follows]\"");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * OpenAI's responses: a flat list of items. Nothing is kept on the provider's side ("store": false), so reasoning goes back
- * sealed, as it came.
+ * OpenAI's responses: a flat list of items. Nothing is kept on the provider's side ("store": false), so
+ * reasoning goes back sealed, as it came.
  */
 #include "window/renderer.h"
 
@@ -110,7 +110,8 @@ static void results(struct renderer *renderer, const struct view_block *blocks, 
 		render_string(renderer, result->id);
 		render_add(renderer, ",\"output\":");
 		if (render_count(result->parts, result->part_count, VIEW_IMAGE) == 0) {
-			render_joined(renderer, result->parts, result->part_count, result->is_error ? "[error] " : "");
+			render_joined(renderer, result->parts, result->part_count,
+				result->is_error ? "[error] " : "");
 		} else {
 			buffer_add_char(renderer->out, '[');
 			if (result->is_error)

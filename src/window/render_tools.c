@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tool definitions from any dialect's form in that of the request. A tool that the provider runs itself (a type of its own and
- * no schema) is sent only in the form it came in, to the dialect that has such tools.
+ * Tool definitions from any dialect's form in that of the request. A tool that the provider runs itself (a
+ *type of its own and no schema) is sent only in the form it came in, to the dialect that has such tools.
  *
  *	openai-chat       {"type":"function","function":{"name","description","parameters","strict"}}
  *	openai-responses  {"type":"function","name","description","parameters","strict"}
@@ -33,7 +33,8 @@ static bool read_tool(const struct json *value, struct tool *ret_tool)
 	struct json type;
 	bool function_type = !json_get(value, "type", &type) || json_string_is(&type, "function") ||
 			     json_string_is(&type, "custom");
-	return ret_tool->schema.type == JSON_OBJECT || (function_type && ret_tool->schema.type == JSON_ABSENT);
+	return ret_tool->schema.type == JSON_OBJECT ||
+	       (function_type && ret_tool->schema.type == JSON_ABSENT);
 }
 
 /* Which dialect a tool of the provider's own belongs to: Anthropic's have a dated type and a name. */

@@ -13,12 +13,12 @@ struct renderer {
 	const struct render_options *options;
 	struct buffer *out;
 	enum side side;
-	bool comma;          /* a message was written */
-	bool open;           /* the user's message is not closed yet */
-	bool array;          /* openai-chat: its content has become an array */
-	bool sealed;         /* openai-responses: a reasoning item was sent */
-	size_t content_at;   /* where its content begins */
-	size_t parts;        /* in it */
+	bool comma;	   /* a message was written */
+	bool open;	   /* the user's message is not closed yet */
+	bool array;	   /* openai-chat: its content has become an array */
+	bool sealed;	   /* openai-responses: a reasoning item was sent */
+	size_t content_at; /* where its content begins */
+	size_t parts;	   /* in it */
 };
 
 struct dialect_ops {
@@ -41,8 +41,10 @@ void render_message(struct renderer *renderer);
 void render_text(struct renderer *renderer, const struct view_block *block);
 /* A slice as a whole JSON string. */
 void render_string(struct renderer *renderer, struct slice text);
-/* The texts of a list as one JSON string: blocks of a message on lines of their own, messages a blank line apart. */
-void render_joined(struct renderer *renderer, const struct view_block *blocks, size_t count, const char *prefix);
+/* The texts of a list as one JSON string: blocks of a message on lines of their own, messages a blank line
+ * apart. */
+void render_joined(
+	struct renderer *renderer, const struct view_block *blocks, size_t count, const char *prefix);
 size_t render_count(const struct view_block *blocks, size_t count, enum view_kind kind);
 /* "data:image/png;base64,…", or the address. */
 void render_image_url(struct renderer *renderer, const struct view_image *image);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps that take bodies away and leave messages: clearing consumed results, shortening the results of the last
- * round, and pointing to images instead of sending them. These are the only ones that look at single messages, and only
- * at messages that are shown.
+ * The steps that take bodies away and leave messages: clearing consumed results, shortening the results of
+ * the last round, and pointing to images instead of sending them. These are the only ones that look at single
+ * messages, and only at messages that are shown.
  */
 #include "window/planner.h"
 
@@ -52,7 +52,8 @@ static int consumed_end(const struct planner *planner, size_t *ret_end)
 			return rc;
 	} while (item.role != ROLE_ASSISTANT);
 	if ((rc = planner_first_fitting(planner, planner->pinned, planner->budget->tail, &tail)) ||
-		(rc = planner_round_at_or_after(planner, tail, &tail)) || (rc = planner_recent_start(planner, &recent)))
+		(rc = planner_round_at_or_after(planner, tail, &tail)) ||
+		(rc = planner_recent_start(planner, &recent)))
 		return rc;
 	*ret_end = position < tail ? position : tail;
 	if (recent < *ret_end)
@@ -60,7 +61,8 @@ static int consumed_end(const struct planner *planner, size_t *ret_end)
 	return 0;
 }
 
-/* Walks the range backwards and adds up what its results would win; stops when even so the view cannot fit. */
+/* Walks the range backwards and adds up what its results would win; stops when even so the view cannot fit.
+ */
 static int clear_range(struct planner *planner, size_t end, uint64_t after)
 {
 	uint64_t history = planner->budget->history, shown = planner->pinned_tokens + after;
@@ -156,11 +158,14 @@ static int refuse_round(const struct planner *planner, uint64_t words_tokens, ui
 
 	if (planner->pinned_tokens > words_tokens && planner->pinned_tokens > calls_tokens)
 		return error_set(planner->error, BOBBIN_EBUDGET,
-			"the messages pinned at the start are too big: %llu of the history budget's %llu tokens; pin fewer or "
+			"the messages pinned at the start are too big: %llu of the history budget's %llu "
+			"tokens; pin fewer or "
 			"take a larger window",
-			(unsigned long long)planner->pinned_tokens, (unsigned long long)planner->budget->history);
+			(unsigned long long)planner->pinned_tokens,
+			(unsigned long long)planner->budget->history);
 	return error_set(planner->error, BOBBIN_EBUDGET,
-		"%s too big: %llu tokens, with %llu left for the newest turn even when all its results are pointers; %s",
+		"%s too big: %llu tokens, with %llu left for the newest turn even when all its results are "
+		"pointers; %s",
 		words ? "the user's newest message is" : "the model's last message (its text and calls) is",
 		(unsigned long long)(words ? words_tokens : calls_tokens), (unsigned long long)planner->room,
 		words ? "shorten it or take a larger window" : "rewind before it or take a larger window");
@@ -214,7 +219,8 @@ static int keep_text(struct planner *planner, size_t position, uint64_t tokens, 
 }
 
 /* Notes how much of one result is shown. */
-static int shorten_result(struct planner *planner, size_t position, const struct path_item *item, uint64_t cap)
+static int shorten_result(
+	struct planner *planner, size_t position, const struct path_item *item, uint64_t cap)
 {
 	struct window_plan *plan = planner->plan;
 	uint64_t keep = cap - POINTER_TOKENS;
@@ -296,7 +302,8 @@ static bool body_hidden(const struct planner *planner, size_t position, const st
 {
 	if (item->role != ROLE_TOOL)
 		return false;
-	if (position >= planner->cleared_from && position < planner->cleared_to && item->tokens > POINTER_TOKENS)
+	if (position >= planner->cleared_from && position < planner->cleared_to &&
+		item->tokens > POINTER_TOKENS)
 		return true;
 	for (size_t i = 0; i < planner->plan->shortened_count; i++)
 		if (planner->plan->shortened[i].position == position)
@@ -377,7 +384,8 @@ int planner_limit_bytes(struct planner *planner)
 		return rc;
 	if (bytes > planner->budget->bytes)
 		return error_set(planner->error, BOBBIN_EBUDGET,
-			"the view's messages are too big: %llu bytes without their images, and the body may hold %llu of them; "
+			"the view's messages are too big: %llu bytes without their images, and the body may "
+			"hold %llu of them; "
 			"raise the byte limit or take a smaller tail",
 			(unsigned long long)bytes, (unsigned long long)planner->budget->bytes);
 	plan->view_bytes = bytes;

@@ -6,7 +6,12 @@ void view_init(struct view *view, const struct window_plan *plan, const struct p
 	const struct render_options *options, struct render_report *report, struct bobbin_error *error)
 {
 	*view = (struct view){
-		.plan = plan, .path = path, .options = options, .report = report, .error = error, .arena = ARENA_INIT,
+		.plan = plan,
+		.path = path,
+		.options = options,
+		.report = report,
+		.error = error,
+		.arena = ARENA_INIT,
 		.ids = {.arena = ARENA_INIT},
 	};
 	report->losses_total = report->results_made = report->ids_renamed = report->images_hidden = 0;
@@ -86,7 +91,8 @@ static bool peek(struct view *view, size_t *ret_position, enum window_shape *ret
 }
 
 /* True if a message of this role goes on with the run. */
-static bool goes_on(const struct view_message *first, const struct view_message *last, const struct path_item *next)
+static bool goes_on(
+	const struct view_message *first, const struct view_message *last, const struct path_item *next)
 {
 	if (first->item.role == ROLE_USER)
 		return next->role == ROLE_USER;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shown messages, mended, one run at a time: neighbours of the user's, or assistant messages with the results of
- * their calls. A run is a flat list of blocks in the order in which they are sent; spans point into the messages.
+ * The shown messages, mended, one run at a time: neighbours of the user's, or assistant messages with the
+ *results of their calls. A run is a flat list of blocks in the order in which they are sent; spans point into
+ *the messages.
  *
  *	u1 u2 | a1 a2[c1 c2] t(c2) t(c1) t(c9) | u3      three runs
  *	         assistant: a1 a2 c1 c2   results: c1 c2   user: the text of c9, marked
  *
- * Invariants: (1) every call of a run has exactly one result in it, in the order of the calls; (2) ids are unique over
- * the whole view; (3) no text is blank; (4) raw blocks are the log's own bytes.
+ * Invariants: (1) every call of a run has exactly one result in it, in the order of the calls; (2) ids are
+ *unique over the whole view; (3) no text is blank; (4) raw blocks are the log's own bytes.
  */
 #ifndef WINDOW_VIEW_H
 #define WINDOW_VIEW_H
@@ -17,7 +18,7 @@
 enum view_kind {
 	VIEW_TEXT,
 	VIEW_IMAGE,
-	VIEW_RAW,   /* sealed, or run by the provider: sent byte for byte */
+	VIEW_RAW, /* sealed, or run by the provider: sent byte for byte */
 	VIEW_CALL,
 	VIEW_RESULT,
 };
@@ -25,20 +26,20 @@ enum view_kind {
 /* An image in neutral form: data of a type, or an address. All decoded. */
 struct view_image {
 	struct slice media_type, data; /* base64 */
-	struct slice url;              /* set: data is not */
-	struct slice detail;           /* OpenAI's; may be empty */
+	struct slice url;	       /* set: data is not */
+	struct slice detail;	       /* OpenAI's; may be empty */
 };
 
 struct view_block {
 	enum view_kind kind;
-	bool joined;               /* belongs to the same message as the block before it */
-	bool is_error;             /* results */
-	struct json text;          /* VIEW_TEXT as the log has it, VIEW_RAW: the whole block */
-	struct slice literal;      /* VIEW_TEXT with text JSON_ABSENT: decoded */
+	bool joined;	      /* belongs to the same message as the block before it */
+	bool is_error;	      /* results */
+	struct json text;     /* VIEW_TEXT as the log has it, VIEW_RAW: the whole block */
+	struct slice literal; /* VIEW_TEXT with text JSON_ABSENT: decoded */
 	struct view_image image;
-	struct slice id, name;     /* calls and results, as they are sent */
-	struct slice arguments;    /* calls: a JSON object */
-	struct view_block *parts;  /* results: texts and images, never empty */
+	struct slice id, name;	  /* calls and results, as they are sent */
+	struct slice arguments;	  /* calls: a JSON object */
+	struct view_block *parts; /* results: texts and images, never empty */
 	size_t part_count;
 };
 
@@ -49,7 +50,7 @@ struct view_list {
 
 struct view_run {
 	struct view_list assistant, results, user;
-	bool last;                 /* no run follows */
+	bool last; /* no run follows */
 };
 
 struct view_id_entry;
@@ -65,12 +66,12 @@ struct view {
 	const struct render_options *options;
 	struct render_report *report; /* never NULL */
 	struct bobbin_error *error;
-	int rc;                       /* sticky */
+	int rc; /* sticky */
 
-	struct arena arena;           /* of the run at hand */
+	struct arena arena; /* of the run at hand */
 	struct view_ids ids;
-	size_t part, position;        /* the next message to read */
-	bool injected;                /* the injected text has been placed */
+	size_t part, position; /* the next message to read */
+	bool injected;	       /* the injected text has been placed */
 };
 
 void view_init(struct view *view, const struct window_plan *plan, const struct path *path,
@@ -95,15 +96,16 @@ struct view_message {
 };
 
 /* view_mend.c */
-void view_mend_user(struct view *view, const struct view_message *messages, size_t count, struct view_run *run);
+void view_mend_user(
+	struct view *view, const struct view_message *messages, size_t count, struct view_run *run);
 void view_mend_assistant(
 	struct view *view, const struct view_message *messages, size_t count, struct view_run *run);
 /* view_result.c: the parts of a result; `lead` (may be empty) stands before them as a text. */
 void view_result_parts(
 	struct view *view, const struct view_message *message, struct slice lead, struct view_list *list);
 /* The image, or a pointer in its place. */
-void view_add_image(
-	struct view *view, const struct view_message *message, const struct block *block, struct view_list *list);
+void view_add_image(struct view *view, const struct view_message *message, const struct block *block,
+	struct view_list *list);
 /* "[image; recall m7]" and the like, in the arena. */
 struct slice view_pointer(struct view *view, size_t position, const char *before);
 

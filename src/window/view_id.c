@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that a dialect accepts. Ids of calls keep their bytes where they can; one that is malformed, too long or taken gets a
- * form of its own, the same every time the same view is rendered.
+ * Names that a dialect accepts. Ids of calls keep their bytes where they can; one that is malformed, too long
+ *or taken gets a form of its own, the same every time the same view is rendered.
  *
  *	"call_1" "call_1" "functions.ls:0"  ->  "call_1" "call_1_2" "functions_ls_0"   (anthropic)
  */
@@ -11,13 +11,13 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
-#define ID_BYTES_MAX 64    /* the longest any dialect allows, and the longest name of a tool */
-#define SUFFIX_BYTES 12    /* "_" and a number */
+#define ID_BYTES_MAX 64 /* the longest any dialect allows, and the longest name of a tool */
+#define SUFFIX_BYTES 12 /* "_" and a number */
 #define NAME_BYTES_MAX 64
 
 struct view_id_entry {
-	struct slice id;   /* data NULL: free */
-	uint32_t next;     /* the suffix to try next when it is asked for again */
+	struct slice id; /* data NULL: free */
+	uint32_t next;	 /* the suffix to try next when it is asked for again */
 };
 
 static size_t id_bytes_max(enum dialect dialect)
@@ -27,7 +27,8 @@ static size_t id_bytes_max(enum dialect dialect)
 
 static bool is_word(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+	       c == '-';
 }
 
 /* Copies at most `max` bytes, each byte that is not allowed as "_"; `words`: only [A-Za-z0-9_-] is. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images from whichever form the log has them in. Only what every strict provider takes comes through: the four media types,
- * base64 that decodes, addresses that are https or http.
+ * Images from whichever form the log has them in. Only what every strict provider takes comes through: the
+ * four media types, base64 that decodes, addresses that are https or http.
  */
 #include "window/view.h"
 
@@ -37,7 +37,8 @@ static bool is_base64(struct slice data)
 		padding++;
 	for (size_t i = 0; i < data.len - padding; i++) {
 		char c = data.data[i];
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '/'))
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			    c == '+' || c == '/'))
 			return false;
 	}
 	return true;
@@ -108,7 +109,8 @@ bool view_image_read(struct view *view, const struct block *block, struct view_i
 
 	if (!read || (!image.url.len && (!is_known_type(image.media_type) || !is_base64(image.data))))
 		return false;
-	if (!slice_is(image.detail, "low") && !slice_is(image.detail, "high") && !slice_is(image.detail, "auto"))
+	if (!slice_is(image.detail, "low") && !slice_is(image.detail, "high") &&
+		!slice_is(image.detail, "auto"))
 		image.detail.len = 0;
 	*ret_image = image;
 	return true;

@@ -26,7 +26,8 @@ static bool sealed_is_sendable(enum dialect dialect, const struct json *value)
 		return get_plain(value, "data", &field);
 	if (dialect != DIALECT_OPENAI_RESPONSES || !json_string_is(&type, "reasoning"))
 		return false;
-	if (json_get(value, "status", &field) && field.type != JSON_NULL && !json_string_is(&field, "completed"))
+	if (json_get(value, "status", &field) && field.type != JSON_NULL &&
+		!json_string_is(&field, "completed"))
 		return false;
 	return get_plain(value, "encrypted_content", &field) && json_get(value, "summary", &field) &&
 	       field.type == JSON_ARRAY;
@@ -68,7 +69,8 @@ static void add_call(struct view *view, const struct block *block, bool joined, 
 	added->arguments = view_arguments(view, &block->arguments);
 }
 
-/* A server's call that is not answered in its message, or an answer without its call, goes with its partner. */
+/* A server's call that is not answered in its message, or an answer without its call, goes with its partner.
+ */
 static bool server_pair_is_whole(struct view *view, const struct view_message *message, struct slice id)
 {
 	struct block_iter iter;
@@ -103,13 +105,15 @@ static void add_server(struct view *view, const struct view_message *message, co
 		return;
 	}
 	if (call && !slice_equal(view_id(view, block->call_id), block->call_id)) {
-		/* Taken or malformed: its bytes cannot be changed, so the pair goes. Its id stays marked as used. */
+		/* Taken or malformed: its bytes cannot be changed, so the pair goes. Its id stays marked as
+		 * used. */
 		view_lose(view, message->position, "a tool call of the provider's own whose id occurs twice");
 		return;
 	}
 	if (!call) {
 		size_t i = list->count;
-		while (i > from && !(list->items[i - 1].kind == VIEW_RAW && slice_equal(list->items[i - 1].id, block->call_id)))
+		while (i > from && !(list->items[i - 1].kind == VIEW_RAW &&
+					   slice_equal(list->items[i - 1].id, block->call_id)))
 			i--;
 		if (i == from) {
 			view_lose(view, message->position, "a tool result of the provider's own");
@@ -152,8 +156,8 @@ static void add_unknown(
 		view_lose(view, position, "a block of a kind the dialect does not have");
 }
 
-static void add_assistant_block(struct view *view, const struct view_message *message, const struct block *block,
-	size_t from, struct view_list *list)
+static void add_assistant_block(struct view *view, const struct view_message *message,
+	const struct block *block, size_t from, struct view_list *list)
 {
 	bool joined = list->count > from;
 
@@ -168,7 +172,8 @@ static void add_assistant_block(struct view *view, const struct view_message *me
 		if (sealed_is_sendable(view->options->dialect, &block->value) && claim_item(view, block))
 			add_raw(view, block, joined, list);
 		else
-			view_lose(view, message->position, "a sealed block of another provider, an unfinished or a repeated one");
+			view_lose(view, message->position,
+				"a sealed block of another provider, an unfinished or a repeated one");
 		break;
 	case BLOCK_SERVER_CALL:
 	case BLOCK_SERVER_RESULT:
@@ -230,7 +235,8 @@ static size_t find_call(
 	return replaced;
 }
 
-/* A result whose call is not there, or is answered already, is shown as a text of the user's side that says so. */
+/* A result whose call is not there, or is answered already, is shown as a text of the user's side that says
+ * so. */
 static void add_orphan(struct view *view, const struct view_message *message, struct view_list *list)
 {
 	struct buffer text = BUFFER_INIT(1024);
@@ -331,13 +337,15 @@ static void add_user(struct view *view, const struct view_message *message, stru
 		else if (block.type == BLOCK_IMAGE)
 			view_add_image(view, message, &block, list);
 		else
-			view_lose(view, message->position, "a block that is neither text nor image in a user message");
+			view_lose(view, message->position,
+				"a block that is neither text nor image in a user message");
 	}
 	if (iter.error)
 		view_fail(view, iter.error);
 }
 
-void view_mend_user(struct view *view, const struct view_message *messages, size_t count, struct view_run *run)
+void view_mend_user(
+	struct view *view, const struct view_message *messages, size_t count, struct view_run *run)
 {
 	for (size_t i = 0; i < count && !view->rc; i++) {
 		if (messages[i].position == view->plan->record_at)

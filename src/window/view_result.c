@@ -60,8 +60,8 @@ static void add_pointer(struct view *view, size_t position, uint64_t tokens, str
 }
 
 /* The first bytes of the text, then a pointer. */
-static void add_shortened(struct view *view, const struct view_message *message, size_t bytes, uint64_t hidden,
-	struct view_list *list)
+static void add_shortened(struct view *view, const struct view_message *message, size_t bytes,
+	uint64_t hidden, struct view_list *list)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES * 2);
 
@@ -83,8 +83,8 @@ static const struct window_shortened *find_shortened(const struct window_plan *p
 	return NULL;
 }
 
-void view_add_image(
-	struct view *view, const struct view_message *message, const struct block *block, struct view_list *list)
+void view_add_image(struct view *view, const struct view_message *message, const struct block *block,
+	struct view_list *list)
 {
 	struct view_image image;
 
@@ -115,7 +115,8 @@ static void add_whole(struct view *view, const struct view_message *message, str
 		if (block.type == BLOCK_IMAGE) {
 			view_add_image(view, message, &block, list);
 		} else if (block.type != BLOCK_TEXT) {
-			view_lose(view, message->position, "a block of a tool result that is neither text nor image");
+			view_lose(view, message->position,
+				"a block of a tool result that is neither text nor image");
 		} else if (!text_is_blank(&block.text)) {
 			struct view_block *added = view_add(view, list);
 			if (added) {

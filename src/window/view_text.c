@@ -90,7 +90,8 @@ bool text_is_strict(const char *json, size_t len)
 /* The bytes of what is not valid at `text`: a surrogate's three at once. */
 static size_t invalid_len(struct slice text)
 {
-	bool surrogate = text.len >= 3 && (unsigned char)text.data[0] == 0xed && (unsigned char)text.data[1] >= 0xa0;
+	bool surrogate =
+		text.len >= 3 && (unsigned char)text.data[0] == 0xed && (unsigned char)text.data[1] >= 0xa0;
 
 	return surrogate ? 3 : 1;
 }
@@ -114,9 +115,9 @@ void text_escape_clean(struct buffer *out, struct slice text)
 /* White space as Python's str.strip() knows it, which is the widest among the providers. */
 static bool is_space(uint32_t c)
 {
-	return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-	       c == 0x3000 || c == 0xfeff;
+	return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 ||
+	       c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+	       c == 0x205f || c == 0x3000 || c == 0xfeff;
 }
 
 /* The code point at `*at` inside a JSON string, escapes decoded. */

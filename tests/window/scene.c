@@ -85,7 +85,8 @@ void scene_calls(struct scene *scene, const char *text, ...)
 	buffer_add_text(&line, ",\"tool_calls\":[");
 	va_start(ids, text);
 	while ((id = va_arg(ids, const char *))) {
-		buffer_addf(&line, "%s{\"id\":\"%s\",\"name\":\"ls\",\"arguments\":\"{\\\"path\\\":\\\".\\\"}\"}",
+		buffer_addf(&line,
+			"%s{\"id\":\"%s\",\"name\":\"ls\",\"arguments\":\"{\\\"path\\\":\\\".\\\"}\"}",
 			first ? "" : ",", id);
 		first = false;
 	}
@@ -182,8 +183,12 @@ void scene_plan(struct scene *scene, const struct window_options *options)
 int scene_render_raw(struct scene *scene, enum dialect dialect, struct bobbin_error *error)
 {
 	struct render_options options = {
-		.dialect = dialect, .model = SLICE_LITERAL("test-model"), .system = slice_of(scene->system),
-		.injected = slice_of(scene->injected), .tools = {NULL, 0, JSON_ABSENT}, .output_max = 1000,
+		.dialect = dialect,
+		.model = SLICE_LITERAL("test-model"),
+		.system = slice_of(scene->system),
+		.injected = slice_of(scene->injected),
+		.tools = {NULL, 0, JSON_ABSENT},
+		.output_max = 1000,
 	};
 
 	if (scene->tools)
@@ -256,8 +261,9 @@ static void add_tokens(const struct json *value, const char *key, uint64_t *toke
 		json_string_decode(value, JSON_SURROGATES_REPLACE, &text);
 		if (strcmp(key, "url") == 0 || strcmp(key, "image_url") == 0)
 			*tokens += 1600;
-		else if (strcmp(key, "text") == 0 || strcmp(key, "content") == 0 || strcmp(key, "arguments") == 0 ||
-			 strcmp(key, "output") == 0 || strcmp(key, "thinking") == 0 || strcmp(key, "name") == 0)
+		else if (strcmp(key, "text") == 0 || strcmp(key, "content") == 0 ||
+			 strcmp(key, "arguments") == 0 || strcmp(key, "output") == 0 ||
+			 strcmp(key, "thinking") == 0 || strcmp(key, "name") == 0)
 			*tokens += text.len ? tokens_estimate(text.data, text.len) : 0;
 		buffer_release(&text);
 		return;
@@ -273,7 +279,8 @@ static void add_tokens(const struct json *value, const char *key, uint64_t *toke
 	json_iter_init(&iter, value);
 	while (json_iter_next(&iter, &name, &member)) {
 		char inner[64] = "";
-		if (value->type == JSON_OBJECT && json_string_plain(&name, &plain) && plain.len < sizeof(inner))
+		if (value->type == JSON_OBJECT && json_string_plain(&name, &plain) &&
+			plain.len < sizeof(inner))
 			memcpy(inner, plain.data, plain.len);
 		add_tokens(&member, value->type == JSON_OBJECT ? inner : key, tokens);
 	}
@@ -320,7 +327,8 @@ bool plan_covers_line(const struct scene *scene)
 			covered[at]++;
 	for (size_t i = 0; i < plan->hidden_count; i++) {
 		const struct window_hidden *hidden = &plan->hidden[i];
-		if (hidden->kind != HIDDEN_SUMMARISED && hidden->kind != HIDDEN_CUT && hidden->kind != HIDDEN_INNER)
+		if (hidden->kind != HIDDEN_SUMMARISED && hidden->kind != HIDDEN_CUT &&
+			hidden->kind != HIDDEN_INNER)
 			continue;
 		for (size_t at = hidden->from; at < hidden->to; at++)
 			covered[at]++;

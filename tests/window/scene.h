@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conversations for tests of the window: records written line by line, planned, rendered and checked in one go.
+ * Conversations for tests of the window: records written line by line, planned, rendered and checked in one
+ *go.
  *
  *	struct scene scene = SCENE_INIT;
  *	scene_user(&scene, "hello");
@@ -26,8 +27,8 @@ struct scene {
 	struct slice *records;
 	size_t count, cap;
 
-	struct array_path *array;         /* made by the first plan */
-	struct path path;                 /* counts what is asked of it */
+	struct array_path *array; /* made by the first plan */
+	struct path path;	  /* counts what is asked of it */
 	const struct path *inner;
 	uint64_t items_asked, messages_read;
 
@@ -38,10 +39,13 @@ struct scene {
 	struct render_report report;
 	const char *system, *tools, *injected; /* NULL: none */
 	struct buffer body;
-	char *texts[8];                   /* scratch of scene_text */
+	char *texts[8]; /* scratch of scene_text */
 	size_t next_text;
 };
-#define SCENE_INIT {.body = BUFFER_INIT(LIMIT_REQUEST_BYTES)}
+#define SCENE_INIT                                                                                           \
+	{                                                                                                    \
+		.body = BUFFER_INIT(LIMIT_REQUEST_BYTES)                                                     \
+	}
 
 /* One JSON record. */
 void scene_line(struct scene *scene, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -68,7 +72,8 @@ void scene_end(struct scene *scene);
 /* The rules a body breaks, separated by spaces, in a static buffer; "" if none. */
 const char *faults_of(const char *dialect, const char *body, size_t len);
 
-/* What the body's texts, arguments and results are estimated at, with the overhead of each message; images at 1600. */
+/* What the body's texts, arguments and results are estimated at, with the overhead of each message; images at
+ * 1600. */
 uint64_t body_tokens(const char *body, size_t len);
 /* How often `part` occurs in the body. */
 size_t occurrences(const char *body, const char *part);

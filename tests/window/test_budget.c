@@ -161,7 +161,8 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed;
 }
 
-/* Any window, reserve, system, tools, margin: the parts add up, and the trigger lies at or below what is refused. */
+/* Any window, reserve, system, tools, margin: the parts add up, and the trigger lies at or below what is
+ * refused. */
 static void b6_property__fires_before_it_refuses(void **state)
 {
 	uint64_t seed = 88172645463325252ull;
@@ -170,7 +171,8 @@ static void b6_property__fires_before_it_refuses(void **state)
 	for (int i = 0; i < 20000; i++) {
 		struct window_options options = WINDOW_OPTIONS_INIT;
 		struct window_fixed fixed = {.system_tokens = next_random(&seed) % 20000,
-			.tools_tokens = next_random(&seed) % 20000, .injected_tokens = next_random(&seed) % 3000};
+			.tools_tokens = next_random(&seed) % 20000,
+			.injected_tokens = next_random(&seed) % 3000};
 		struct window_budget budget;
 		options.window = 1000 + next_random(&seed) % 300000;
 		if (next_random(&seed) % 2)
@@ -184,8 +186,8 @@ static void b6_property__fires_before_it_refuses(void **state)
 			assert_int_equal(rc, BOBBIN_EBUDGET);
 			continue;
 		}
-		assert_int_equal(budget.window, budget.output_reserve + budget.margin + budget.system + budget.tools +
-							budget.injected + budget.history);
+		assert_int_equal(budget.window, budget.output_reserve + budget.margin + budget.system +
+							budget.tools + budget.injected + budget.history);
 		assert_true(budget.trigger >= 1 && budget.trigger <= budget.history);
 		assert_true(budget.target < budget.trigger);
 		assert_true(budget.tail <= budget.history / 4);
@@ -244,7 +246,8 @@ static void x13_smaller_window__budget_follows_at_once(void **state)
 	scene_plan(&scene, &options);
 	assert_int_equal(scene.plan.cut, 0);
 	uint64_t before = scene.budget.trigger;
-	scene.tools = "[{\"name\":\"ls\",\"description\":\"lists files\",\"input_schema\":{\"type\":\"object\"}}]";
+	scene.tools =
+		"[{\"name\":\"ls\",\"description\":\"lists files\",\"input_schema\":{\"type\":\"object\"}}]";
 	scene_plan(&scene, &options);
 	assert_true(scene.budget.trigger < before);
 	scene_end(&scene);

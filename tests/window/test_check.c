@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of bodies: bad_bodies.jsonl, one a line: {"name","dialect","rule","body"}. `rule` null: it must have no
- * fault. "raw" is a body as text, "hex" as bytes, where it is no JSON. check_independent.py reads the same table.
+ * The table of bodies: bad_bodies.jsonl, one a line: {"name","dialect","rule","body"}. `rule` null: it must
+ * have no fault. "raw" is a body as text, "hex" as bytes, where it is no JSON. check_independent.py reads the
+ * same table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +105,8 @@ static void table__every_bad_body_breaks_its_rule_and_good_ones_none(void **stat
 	(void)state;
 
 	while (next_row(&at, &row)) {
-		struct buffer name = BUFFER_INIT(1000), dialect = BUFFER_INIT(1000), expected = BUFFER_INIT(1000);
+		struct buffer name = BUFFER_INIT(1000), dialect = BUFFER_INIT(1000),
+			      expected = BUFFER_INIT(1000);
 		size_t len;
 		char *body = body_of(&row, &len);
 		text_of(&row, "name", &name);
@@ -115,7 +117,8 @@ static void table__every_bad_body_breaks_its_rule_and_good_ones_none(void **stat
 		const char *faults = faults_of(dialect.data, body, len);
 		bool right = rule.type == JSON_STRING ? has_word(faults, expected.data) : !*faults;
 		if (!right) {
-			print_error("%s: \"%s\" instead of \"%s\"\n", name.data, faults, expected.data ? expected.data : "");
+			print_error("%s: \"%s\" instead of \"%s\"\n", name.data, faults,
+				expected.data ? expected.data : "");
 			wrong++;
 		}
 		*(rule.type == JSON_STRING ? &bad : &good) += 1;
@@ -130,9 +133,12 @@ static void table__every_bad_body_breaks_its_rule_and_good_ones_none(void **stat
 
 static void faults__say_where_what_and_what_to_do(void **state)
 {
-	static const char body[] = "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":\"assistant\","
-				   "\"content\":null,\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f g\","
-				   "\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"ok\"}]}";
+	static const char body[] =
+		"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":"
+		"\"assistant\","
+		"\"content\":null,\"tool_calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{"
+		"\"name\":\"f g\","
+		"\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"ok\"}]}";
 	struct check_faults faults;
 	(void)state;
 
@@ -150,14 +156,17 @@ static void unknown_dialect__is_unsupported(void **state)
 	struct bobbin_error error = {0};
 	(void)state;
 
-	assert_int_equal(check_request("gemini", SLICE_LITERAL("{}"), NULL, &faults, &error), BOBBIN_EUNSUPPORTED);
+	assert_int_equal(
+		check_request("gemini", SLICE_LITERAL("{}"), NULL, &faults, &error), BOBBIN_EUNSUPPORTED);
 	assert_non_null(strstr(error.message, "openai-responses"));
 }
 
 static void sizes__are_limited(void **state)
 {
-	static const char body[] = "{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\","
-				   "\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"AAAABBBB\"}}]}]}";
+	static const char body[] =
+		"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+		"\"image\","
+		"\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"AAAABBBB\"}}]}]}";
 	struct check_options options = {.body_bytes_max = 100};
 	struct check_faults faults;
 	(void)state;

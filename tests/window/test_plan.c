@@ -312,8 +312,8 @@ static void clear__leaves_the_results_the_model_has_not_seen(void **state)
 
 static struct window_record record_at(size_t cut)
 {
-	return (struct window_record){.cut = cut, .inner_cut = WINDOW_NONE, .text = SLICE_LITERAL("TASK: ship it"),
-		.tokens = 16};
+	return (struct window_record){
+		.cut = cut, .inner_cut = WINDOW_NONE, .text = SLICE_LITERAL("TASK: ship it"), .tokens = 16};
 }
 
 static void record__stands_for_what_it_covers(void **state)
@@ -335,7 +335,9 @@ static void record__stands_for_what_it_covers(void **state)
 	assert_int_equal(scene.plan.over_trigger, scene.plan.full_tokens >= 5600);
 	assert_true(plan_covers_line(&scene));
 	const char *body = scene_render(&scene, DIALECT_OPENAI_CHAT);
-	assert_int_equal(occurrences(body, "[Summary of earlier conversation]\\nTASK: ship it\\n\\nplease look at"), 1);
+	assert_int_equal(
+		occurrences(body, "[Summary of earlier conversation]\\nTASK: ship it\\n\\nplease look at"),
+		1);
 	scene_render_all(&scene);
 
 	/* The trigger compares the view, not the line. */
@@ -555,10 +557,15 @@ static void x07_images__oldest_become_pointers_before_the_byte_limit(void **stat
 	options.byte_limit = 3200000;
 	scene_user(&scene, "look at all pictures");
 	for (int i = 0; i < 12; i++) {
-		scene_line(&scene, "{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c%d\",\"name\":\"see\",\"arguments\":\"{}\"}]}", i);
 		scene_line(&scene,
-			"{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":[{\"type\":\"image\",\"source\":{\"type\":\"base64\","
-			"\"media_type\":\"image/png\",\"data\":\"%s\"}}]}", i, data);
+			"{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c%d\",\"name\":\"see\","
+			"\"arguments\":\"{}\"}]}",
+			i);
+		scene_line(&scene,
+			"{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":[{\"type\":\"image\","
+			"\"source\":{\"type\":\"base64\","
+			"\"media_type\":\"image/png\",\"data\":\"%s\"}}]}",
+			i, data);
 	}
 	scene_plan(&scene, &options);
 	assert_int_equal(scene.plan.images_from, 5);
@@ -589,9 +596,15 @@ static int even_item(void *context, size_t position, struct path_item *ret_item,
 {
 	(void)error;
 	++*(uint64_t *)context;
-	*ret_item = (struct path_item){.tokens_before = position * 100ull, .bytes_before = position * 400ull, .tokens = 100,
-		.bytes = 400, .turn = position - position % 4, .round = position % 4 == 2 ? position - 1 : position,
-		.role = position % 4 == 0 ? ROLE_USER : position % 4 == 2 ? ROLE_TOOL : ROLE_ASSISTANT,
+	*ret_item = (struct path_item){.tokens_before = position * 100ull,
+		.bytes_before = position * 400ull,
+		.tokens = 100,
+		.bytes = 400,
+		.turn = position - position % 4,
+		.round = position % 4 == 2 ? position - 1 : position,
+		.role = position % 4 == 0   ? ROLE_USER
+			: position % 4 == 2 ? ROLE_TOOL
+					    : ROLE_ASSISTANT,
 		.calls = position % 4 == 1};
 	return 0;
 }
@@ -645,7 +658,8 @@ static void no_memory__is_said_everywhere(void **state)
 		if (!rc)
 			rc = scene_render_raw(&scene, DIALECT_ANTHROPIC, &error);
 		struct check_faults faults;
-		int checked = rc ? 0 : check_request("anthropic", buffer_slice(&scene.body), NULL, &faults, &error);
+		int checked =
+			rc ? 0 : check_request("anthropic", buffer_slice(&scene.body), NULL, &faults, &error);
 		if (!rc && !checked) {
 			assert_int_equal(faults.count, 0);
 			check_faults_release(&faults);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 2,000 random sessions: parallel calls, missing, late, doubled and orphan results, thinking, reasoning, images, empty
- * texts, injected messages, repeated and malformed ids, one-turn monsters. Whatever the budget, a plan that is given
- * out is within it, covers the line, and its body passes the check.
+ * 2,000 random sessions: parallel calls, missing, late, doubled and orphan results, thinking, reasoning,
+ * images, empty texts, injected messages, repeated and malformed ids, one-turn monsters. Whatever the budget,
+ * a plan that is given out is within it, covers the line, and its body passes the check.
  *
- * SEED sets the first seed and N the number of sessions; BOBBIN_SOAK tries many budgets. With BOBBIN_WINDOW_DUMP=FILE the bodies, and
- * damaged ones, are written there with their verdicts, for check_independent.py.
+ * SEED sets the first seed and N the number of sessions; BOBBIN_SOAK tries many budgets. With
+ * BOBBIN_WINDOW_DUMP=FILE the bodies, and damaged ones, are written there with their verdicts, for
+ * check_independent.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,8 +36,8 @@ static bool one_in(uint64_t n)
 }
 
 static const char *const WORDS[] = {"alpha ", "beta ", "gamma-7 ", "0x1f ", "\\n", "\\t", "{\\\"k\\\":1} ",
-	"\xe4\xb8\xad\xe6\x96\x87", "\xf0\x9f\x98\x80", "\\ud83d\\ude00 ", "\\ud83d ", "\\u0000", "\\/path/to ",
-	"\xd0\xbf\xd1\x80\xd0\xb8 ", "\\\"quoted\\\" ", "longer-word-with-dashes "};
+	"\xe4\xb8\xad\xe6\x96\x87", "\xf0\x9f\x98\x80", "\\ud83d\\ude00 ", "\\ud83d ", "\\u0000",
+	"\\/path/to ", "\xd0\xbf\xd1\x80\xd0\xb8 ", "\\\"quoted\\\" ", "longer-word-with-dashes "};
 
 /* The inside of a JSON string. */
 static void add_words(struct buffer *out, size_t count)
@@ -57,11 +58,15 @@ static size_t some_words(bool monster)
 static void add_image(struct buffer *out)
 {
 	static const char *const images[] = {
-		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"iVBORw0KGgo=\"}}",
-		"{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/jpeg;base64,AAAA\",\"detail\":\"high\"}}",
+		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		"png\",\"data\":\"iVBORw0KGgo=\"}}",
+		"{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/"
+		"jpeg;base64,AAAA\",\"detail\":\"high\"}}",
 		"{\"type\":\"input_image\",\"image_url\":\"https://example.org/x.png\"}",
-		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"REDACTED\\u0000\"}}",
-		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/tiff\",\"data\":\"AAAA\"}}",
+		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		"png\",\"data\":\"REDACTED\\u0000\"}}",
+		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		"tiff\",\"data\":\"AAAA\"}}",
 	};
 	buffer_add_text(out, images[draw(sizeof(images) / sizeof(images[0]))]);
 }
@@ -120,7 +125,8 @@ static void add_sealed(struct buffer *out, size_t number)
 {
 	switch (draw(5)) {
 	case 0:
-		buffer_addf(out, "{\"type\":\"thinking\",\"thinking\":\"hm %zu\",\"signature\":\"c2ln\"},", number);
+		buffer_addf(out, "{\"type\":\"thinking\",\"thinking\":\"hm %zu\",\"signature\":\"c2ln\"},",
+			number);
 		break;
 	case 1:
 		buffer_add_text(out, "{\"type\":\"thinking\",\"thinking\":\"unsigned\"},");
@@ -129,10 +135,14 @@ static void add_sealed(struct buffer *out, size_t number)
 		buffer_add_text(out, "{\"type\":\"redacted_thinking\",\"data\":\"zzz\"},");
 		break;
 	case 3:
-		buffer_addf(out, "{\"type\":\"reasoning\",\"id\":\"rs_%zu\",\"summary\":[],\"encrypted_content\":\"gA\"},", number % 7);
+		buffer_addf(out,
+			"{\"type\":\"reasoning\",\"id\":\"rs_%zu\",\"summary\":[],\"encrypted_content\":"
+			"\"gA\"},",
+			number % 7);
 		break;
 	default:
-		buffer_add_text(out, "{\"type\":\"reasoning\",\"summary\":[],\"encrypted_content\":\"\\ud83d\"},");
+		buffer_add_text(
+			out, "{\"type\":\"reasoning\",\"summary\":[],\"encrypted_content\":\"\\ud83d\"},");
 	}
 }
 
@@ -144,22 +154,29 @@ static void add_assistant(struct scene *scene, bool monster, struct batch *batch
 	while (one_in(4))
 		add_sealed(&line, ++*number);
 	if (one_in(20)) {
-		buffer_addf(&line, "{\"type\":\"server_tool_use\",\"id\":\"srv%zu\",\"name\":\"web\",\"input\":{}},", *number % 5);
+		buffer_addf(&line,
+			"{\"type\":\"server_tool_use\",\"id\":\"srv%zu\",\"name\":\"web\",\"input\":{}},",
+			*number % 5);
 		if (!one_in(4))
-			buffer_addf(&line, "{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv%zu\",\"content\":[]},", *number % 5);
+			buffer_addf(&line,
+				"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv%zu\",\"content\":"
+				"[]},",
+				*number % 5);
 	}
 	buffer_add_text(&line, "{\"type\":\"text\",\"text\":\"");
 	add_words(&line, one_in(3) ? 0 : some_words(monster));
 	buffer_add_text(&line, one_in(4) ? " \\n\"}" : "\"}");
 	if (one_in(25))
-		buffer_add_text(&line, ",{\"type\":\"thinking\",\"thinking\":\"cut off\",\"signature\":\"s\"}");
+		buffer_add_text(
+			&line, ",{\"type\":\"thinking\",\"thinking\":\"cut off\",\"signature\":\"s\"}");
 	buffer_add_text(&line, "],\"tool_calls\":[");
 	batch->count = one_in(3) ? 0 : 1 + draw(one_in(4) ? 6 : 1);
 	for (size_t i = 0; i < batch->count; i++) {
-		static const char *const arguments[] = {"\"{}\"", "\"{\\\"path\\\":\\\"a\\\"}\"", "\"\"", "\"{cut\"", "{\"n\":1.10}", "null"};
+		static const char *const arguments[] = {
+			"\"{}\"", "\"{\\\"path\\\":\\\"a\\\"}\"", "\"\"", "\"{cut\"", "{\"n\":1.10}", "null"};
 		draw_id(batch->ids[i], number);
-		buffer_addf(&line, "%s{\"id\":\"%s\",\"name\":\"%s\",\"arguments\":%s}", i ? "," : "", batch->ids[i],
-			one_in(9) ? "mcp.read file" : "run", arguments[draw(6)]);
+		buffer_addf(&line, "%s{\"id\":\"%s\",\"name\":\"%s\",\"arguments\":%s}", i ? "," : "",
+			batch->ids[i], one_in(9) ? "mcp.read file" : "run", arguments[draw(6)]);
 	}
 	buffer_add_text(&line, "]}");
 	assert_int_equal(buffer_error(&line), 0);
@@ -172,7 +189,9 @@ static void add_result(struct scene *scene, const char *id, bool monster)
 	struct buffer line = BUFFER_INIT(LIMIT_LINE_BYTES);
 
 	buffer_addf(&line, "{\"role\":\"tool\",\"tool_call_id\":\"%s\",%s\"content\":", id,
-		one_in(8) ? "\"is_error\":true," : one_in(15) ? "\"marker\":\"interrupted\"," : "");
+		one_in(8)    ? "\"is_error\":true,"
+		: one_in(15) ? "\"marker\":\"interrupted\","
+			     : "");
 	add_content(&line, monster, true);
 	buffer_add_char(&line, '}');
 	assert_int_equal(buffer_error(&line), 0);
@@ -297,8 +316,9 @@ static bool try_budget(struct scene *scene, uint64_t history, enum dialect diale
 	const char *body = scene_render(scene, dialect);
 	uint64_t tokens = body_tokens(body, scene->body.len);
 	if (tokens > options.window)
-		fail_msg("%s\n%llu tokens in a window of %llu, planned %llu", body, (unsigned long long)tokens,
-			(unsigned long long)options.window, (unsigned long long)scene->plan.view_tokens);
+		fail_msg("%s\n%llu tokens in a window of %llu, planned %llu", body,
+			(unsigned long long)tokens, (unsigned long long)options.window,
+			(unsigned long long)scene->plan.view_tokens);
 	if (dump) {
 		dump_body(dialect_text(dialect), body, scene->body.len);
 		dump_damaged(dialect_text(dialect), body, scene->body.len);

@@ -11,7 +11,8 @@
 #include "window/scene.h"
 
 static const struct window_options DEFAULTS = WINDOW_OPTIONS_INIT;
-static const char PNG[] = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+static const char PNG[] =
+	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 static struct window_options history_of(uint64_t tokens)
 {
@@ -42,19 +43,24 @@ static void plain_chat__is_as_simple_as_can_be(void **state)
 	scene_user(&scene, "bye");
 	scene_plan(&scene, &DEFAULTS);
 	assert_string_equal(scene_render(&scene, DIALECT_OPENAI_CHAT),
-		"{\"model\":\"test-model\",\"messages\":[{\"role\":\"system\",\"content\":\"Be \\\"brief\\\".\"},"
+		"{\"model\":\"test-model\",\"messages\":[{\"role\":\"system\",\"content\":\"Be "
+		"\\\"brief\\\".\"},"
 		"{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"assistant\",\"content\":\"hi\"},"
 		"{\"role\":\"user\",\"content\":\"bye\"}]}");
 	assert_string_equal(scene_render(&scene, DIALECT_ANTHROPIC),
-		"{\"model\":\"test-model\",\"max_tokens\":1000,\"system\":\"Be \\\"brief\\\".\",\"messages\":["
+		"{\"model\":\"test-model\",\"max_tokens\":1000,\"system\":\"Be "
+		"\\\"brief\\\".\",\"messages\":["
 		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]},"
 		"{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]},"
 		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"bye\"}]}]}");
 	assert_string_equal(scene_render(&scene, DIALECT_OPENAI_RESPONSES),
 		"{\"model\":\"test-model\",\"instructions\":\"Be \\\"brief\\\".\",\"input\":["
-		"{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"hello\"}]},"
-		"{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"hi\"}]},"
-		"{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":\"bye\"}]}],"
+		"{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":"
+		"\"hello\"}]},"
+		"{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\","
+		"\"text\":\"hi\"}]},"
+		"{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":"
+		"\"bye\"}]}],"
 		"\"store\":false,\"max_output_tokens\":1000}");
 	scene_end(&scene);
 }
@@ -69,10 +75,15 @@ static void a5_sealed_blocks__are_whole_or_absent(void **state)
 	(void)state;
 
 	assert_true(asprintf(&block,
-		"{\"type\": \"thinking\",\"thinking\":\"%s\",\"signature\":\"EqQB+abc/==\",\"extra\":[1.10, -0]}", thought) > 0);
+			    "{\"type\": "
+			    "\"thinking\",\"thinking\":\"%s\",\"signature\":\"EqQB+abc/==\",\"extra\":[1.10, "
+			    "-0]}",
+			    thought) > 0);
 	assert_true(asprintf(&redacted, "{\"type\":\"redacted_thinking\",\"data\":\"b64/+==\"}") > 0);
 	assert_true(asprintf(&reasoning,
-		"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[],\"encrypted_content\":\"gAAA%s\"}", "xyz==") > 0);
+			    "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[],\"encrypted_content\":"
+			    "\"gAAA%s\"}",
+			    "xyz==") > 0);
 	scene_user(&scene, "go");
 	scene_line(&scene,
 		"{\"role\":\"assistant\",\"content\":[%s,%s,%s,{\"type\":\"text\",\"text\":\"ok\"},"
@@ -107,8 +118,10 @@ static void a5_sealed__with_a_lone_surrogate_goes_whole(void **state)
 	(void)state;
 
 	scene_user(&scene, "go");
-	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"\\ud83d\",\"signature\":\"s\"},"
-			   "{\"type\":\"thinking\",\"thinking\":\"no signature\"},{\"type\":\"text\",\"text\":\"ok\"}]}");
+	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":"
+			   "\"\\ud83d\",\"signature\":\"s\"},"
+			   "{\"type\":\"thinking\",\"thinking\":\"no "
+			   "signature\"},{\"type\":\"text\",\"text\":\"ok\"}]}");
 	scene_user(&scene, "on");
 	scene_plan(&scene, &DEFAULTS);
 	const char *body = scene_render(&scene, DIALECT_ANTHROPIC);
@@ -120,7 +133,9 @@ static void a5_sealed__with_a_lone_surrogate_goes_whole(void **state)
 static void a7_one_system_message__and_strict_turns(void **state)
 {
 	struct scene scene = SCENE_INIT;
-	struct window_record record = {.cut = 60, .inner_cut = WINDOW_NONE, .text = SLICE_LITERAL("CONSTRAINTS: be kind"),
+	struct window_record record = {.cut = 60,
+		.inner_cut = WINDOW_NONE,
+		.text = SLICE_LITERAL("CONSTRAINTS: be kind"),
 		.tokens = 20};
 	(void)state;
 
@@ -164,11 +179,13 @@ static void a7_first_is_an_assistant__the_marked_message_comes_first(void **stat
 	scene_end(&scene);
 }
 
-/* The first kept message is once a user, once an assistant with calls (after an inner cut), once a lone assistant. */
+/* The first kept message is once a user, once an assistant with calls (after an inner cut), once a lone
+ * assistant. */
 static void x01_record__never_makes_neighbours_of_equal_role(void **state)
 {
 	struct scene scene = SCENE_INIT;
-	struct window_record record = {.cut = 2, .inner_cut = WINDOW_NONE, .text = SLICE_LITERAL("FACTS: none"), .tokens = 20};
+	struct window_record record = {
+		.cut = 2, .inner_cut = WINDOW_NONE, .text = SLICE_LITERAL("FACTS: none"), .tokens = 20};
 	(void)state;
 
 	scene_user(&scene, "one");
@@ -203,15 +220,17 @@ static void x02_nothing_to_show__is_one_user_message(void **state)
 		assert_int_equal(occurrences(scene_render(&scene, dialect), "It is Monday."), 1);
 	scene.injected = NULL;
 	scene_plan(&scene, &DEFAULTS);
-	assert_int_equal(occurrences(scene_render(&scene, DIALECT_OPENAI_CHAT), "[conversation continues]"), 1);
+	assert_int_equal(
+		occurrences(scene_render(&scene, DIALECT_OPENAI_CHAT), "[conversation continues]"), 1);
 	scene_end(&scene);
 }
 
 static void x05_server_pairs__stay_together_or_both_go(void **state)
 {
-	static const char CALL[] = "{\"type\":\"server_tool_use\",\"id\":\"srv1\",\"name\":\"web_search\",\"input\":{\"q\":\"x\"}}";
-	static const char RESULT[] =
-		"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\",\"content\":[{\"encrypted_content\":\"zz\"}]}";
+	static const char CALL[] = "{\"type\":\"server_tool_use\",\"id\":\"srv1\",\"name\":\"web_search\","
+				   "\"input\":{\"q\":\"x\"}}";
+	static const char RESULT[] = "{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\","
+				     "\"content\":[{\"encrypted_content\":\"zz\"}]}";
 	static const char TEXT[] = "{\"type\":\"text\",\"text\":\"found\"}";
 	static const char USE[] = "{\"type\":\"tool_use\",\"id\":\"c1\",\"name\":\"ls\",\"input\":{}}";
 	(void)state;
@@ -249,11 +268,14 @@ static void x05_server_ids__that_occur_twice_go_in_pairs(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		scene_user(&scene, "search");
-		scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"server_tool_use\",\"id\":\"srv1\",\"name\":\"w\","
-				   "\"input\":{}},{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\",\"content\":[]},"
+		scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"server_tool_use\","
+				   "\"id\":\"srv1\",\"name\":\"w\","
+				   "\"input\":{}},{\"type\":\"web_search_tool_result\",\"tool_use_id\":"
+				   "\"srv1\",\"content\":[]},"
 				   "{\"type\":\"text\",\"text\":\"found\"}]}");
 	}
-	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\"}]}");
+	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"web_search_tool_result\",\"tool_"
+			   "use_id\":\"srv1\"}]}");
 	scene_plan(&scene, &DEFAULTS);
 	assert_int_equal(occurrences(scene_render(&scene, DIALECT_ANTHROPIC), "srv1"), 2);
 	assert_int_equal(scene.report.losses_total, 3);
@@ -262,9 +284,12 @@ static void x05_server_ids__that_occur_twice_go_in_pairs(void **state)
 
 static void x06_reasoning__keeps_its_items_and_drops_the_unfinished(void **state)
 {
-	static const char R1[] = "{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[],\"encrypted_content\":\"AAAA\"}";
-	static const char SEARCH[] = "{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"}";
-	static const char R2[] = "{\"type\":\"reasoning\",\"id\":\"rs_2\",\"summary\":[],\"encrypted_content\":\"BBBB\"}";
+	static const char R1[] =
+		"{\"type\":\"reasoning\",\"id\":\"rs_1\",\"summary\":[],\"encrypted_content\":\"AAAA\"}";
+	static const char SEARCH[] =
+		"{\"type\":\"web_search_call\",\"id\":\"ws_1\",\"status\":\"completed\"}";
+	static const char R2[] =
+		"{\"type\":\"reasoning\",\"id\":\"rs_2\",\"summary\":[],\"encrypted_content\":\"BBBB\"}";
 	struct scene scene = SCENE_INIT;
 	(void)state;
 
@@ -279,7 +304,9 @@ static void x06_reasoning__keeps_its_items_and_drops_the_unfinished(void **state
 	scene_end(&scene);
 
 	scene_user(&scene, "think");
-	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[%s,%s,%s,{\"type\":\"text\",\"text\":\"so\"}]}", R1, SEARCH, R2);
+	scene_line(&scene,
+		"{\"role\":\"assistant\",\"content\":[%s,%s,%s,{\"type\":\"text\",\"text\":\"so\"}]}", R1,
+		SEARCH, R2);
 	scene_user(&scene, "go on");
 	scene_plan(&scene, &DEFAULTS);
 	body = scene_render(&scene, DIALECT_OPENAI_RESPONSES);
@@ -288,8 +315,12 @@ static void x06_reasoning__keeps_its_items_and_drops_the_unfinished(void **state
 
 	/* An item that says itself that it is unfinished, and one that comes twice. */
 	scene_user(&scene, "think");
-	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[%s,%s,{\"type\":\"reasoning\",\"id\":\"rs_3\",\"summary\":[],"
-			   "\"encrypted_content\":\"C\",\"status\":\"in_progress\"},{\"type\":\"text\",\"text\":\"so\"}]}", R1, R1);
+	scene_line(&scene,
+		"{\"role\":\"assistant\",\"content\":[%s,%s,{\"type\":\"reasoning\",\"id\":\"rs_3\","
+		"\"summary\":[],"
+		"\"encrypted_content\":\"C\",\"status\":\"in_progress\"},{\"type\":\"text\",\"text\":\"so\"}]"
+		"}",
+		R1, R1);
 	scene_plan(&scene, &DEFAULTS);
 	body = scene_render(&scene, DIALECT_OPENAI_RESPONSES);
 	assert_int_equal(occurrences(body, "rs_1"), 1);
@@ -334,7 +365,8 @@ static void results__that_come_twice_lose_nothing(void **state)
 
 	scene_user(&scene, "go");
 	scene_calls(&scene, "", "c1", NULL);
-	scene_line(&scene, "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"interrupted\",\"marker\":\"interrupted\"}");
+	scene_line(&scene, "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"interrupted\","
+			   "\"marker\":\"interrupted\"}");
 	scene_result(&scene, "c1", "REAL");
 	scene_result(&scene, "c1", "SECOND");
 	scene_result(&scene, "zz", "FOREIGN");
@@ -387,13 +419,15 @@ static void arguments__that_are_no_object_are_wrapped(void **state)
 	(void)state;
 
 	scene_user(&scene, "go");
-	scene_line(&scene, "{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
-			   "{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"cut\\\":\"},"
-			   "{\"id\":\"b\",\"name\":\"f\",\"arguments\":\"\"},"
-			   "{\"id\":\"c\",\"name\":\"f\",\"arguments\":\"[1]\"},"
-			   "{\"id\":\"d\",\"name\":\"f\",\"arguments\":{\"n\":1.10,\"s\":\"\\ud83d \\u0000\"}},"
-			   "{\"id\":\"e\",\"type\":\"function\",\"function\":{\"name\":\"bad name!\",\"arguments\":\"{}\"}},"
-			   "{\"id\":\"f\",\"name\":\"f\"}]}");
+	scene_line(&scene,
+		"{\"role\":\"assistant\",\"content\":null,\"tool_calls\":["
+		"{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"cut\\\":\"},"
+		"{\"id\":\"b\",\"name\":\"f\",\"arguments\":\"\"},"
+		"{\"id\":\"c\",\"name\":\"f\",\"arguments\":\"[1]\"},"
+		"{\"id\":\"d\",\"name\":\"f\",\"arguments\":{\"n\":1.10,\"s\":\"\\ud83d \\u0000\"}},"
+		"{\"id\":\"e\",\"type\":\"function\",\"function\":{\"name\":\"bad "
+		"name!\",\"arguments\":\"{}\"}},"
+		"{\"id\":\"f\",\"name\":\"f\"}]}");
 	scene_plan(&scene, &DEFAULTS);
 	scene_render_all(&scene);
 	const char *body = scene.body.data;
@@ -403,7 +437,10 @@ static void arguments__that_are_no_object_are_wrapped(void **state)
 	assert_int_equal(occurrences(body, "{\"n\":1.10,\"s\":\"\xef\xbf\xbd \xef\xbf\xbd\"}"), 1);
 	assert_int_equal(occurrences(body, "\"name\":\"bad_name_\""), 1);
 	body = scene_render(&scene, DIALECT_OPENAI_CHAT);
-	assert_int_equal(occurrences(body, "\"arguments\":\"{\\\"invalid_arguments\\\":\\\"{\\\\\\\"cut\\\\\\\":\\\"}\""), 1);
+	assert_int_equal(
+		occurrences(
+			body, "\"arguments\":\"{\\\"invalid_arguments\\\":\\\"{\\\\\\\"cut\\\\\\\":\\\"}\""),
+		1);
 	scene_end(&scene);
 }
 
@@ -413,7 +450,8 @@ static void empty_texts__are_dropped_and_the_end_is_trimmed(void **state)
 	(void)state;
 
 	scene_user(&scene, "first");
-	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"\"},{\"type\":\"text\",\"text\":\" \\n\\u00a0\"}]}");
+	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"\"},{\"type\":"
+			   "\"text\",\"text\":\" \\n\\u00a0\"}]}");
 	scene_user(&scene, "");
 	scene_user(&scene, "second");
 	scene_assistant(&scene, "");
@@ -437,10 +475,13 @@ static void surrogates_and_nul__are_replaced_in_what_is_sent(void **state)
 	struct scene scene = SCENE_INIT;
 	(void)state;
 
-	scene_line(&scene, "{\"role\":\"user\",\"content\":\"a\\ud83db \\u0000 \\uD83D\\uDE00 \\udc00\\\\ud83d\"}");
+	scene_line(&scene,
+		"{\"role\":\"user\",\"content\":\"a\\ud83db \\u0000 \\uD83D\\uDE00 \\udc00\\\\ud83d\"}");
 	scene_plan(&scene, &DEFAULTS);
 	const char *body = scene_render(&scene, DIALECT_OPENAI_CHAT);
-	assert_int_equal(occurrences(body, "\"a\xef\xbf\xbd" "b \xef\xbf\xbd \\uD83D\\uDE00 \xef\xbf\xbd\\\\ud83d\""), 1);
+	assert_int_equal(occurrences(body, "\"a\xef\xbf\xbd"
+					   "b \xef\xbf\xbd \\uD83D\\uDE00 \xef\xbf\xbd\\\\ud83d\""),
+		1);
 	scene_render_all(&scene);
 	scene_end(&scene);
 }
@@ -469,7 +510,8 @@ static void c7_shortened__on_a_code_point_at_every_limit(void **state)
 			const char *body = scene_render(&scene, dialect);
 			assert_int_equal(utf8_valid_prefix(body, scene.body.len), scene.body.len);
 			assert_int_equal(occurrences(body, "\xef\xbf\xbd"), 0);
-			assert_int_equal(occurrences(body, "\xf0\x9f\x98\x80"), limit >= 10010 ? 2 : limit >= 10003);
+			assert_int_equal(
+				occurrences(body, "\xf0\x9f\x98\x80"), limit >= 10010 ? 2 : limit >= 10003);
 		}
 	}
 	scene_end(&scene);
@@ -481,32 +523,50 @@ static void images__in_each_form(void **state)
 	char expected[512];
 	(void)state;
 
-	scene_line(&scene, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"see\"},"
-			   "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"%s\"}},"
-			   "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image\\/png;base64,%s\",\"detail\":\"low\"}},"
-			   "{\"type\":\"input_image\",\"image_url\":\"https://example.org/a.png\"},"
-			   "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"REDACTED!\"}},"
-			   "{\"type\":\"text\",\"text\":\"there\"}]}", PNG, PNG);
+	scene_line(&scene,
+		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"see\"},"
+		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		"png\",\"data\":\"%s\"}},"
+		"{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image\\/"
+		"png;base64,%s\",\"detail\":\"low\"}},"
+		"{\"type\":\"input_image\",\"image_url\":\"https://example.org/a.png\"},"
+		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		"png\",\"data\":\"REDACTED!\"}},"
+		"{\"type\":\"text\",\"text\":\"there\"}]}",
+		PNG, PNG);
 	scene_calls(&scene, "", "c1", NULL);
-	scene_line(&scene, "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"is_error\":true,\"content\":["
-			   "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"https://example.org/b.png\"}}]}");
+	scene_line(&scene,
+		"{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"is_error\":true,\"content\":["
+		"{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"https://example.org/b.png\"}}]}");
 	scene_plan(&scene, &DEFAULTS);
 
 	const char *body = scene_render(&scene, DIALECT_OPENAI_CHAT);
-	snprintf(expected, sizeof(expected), "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64,%s\",\"detail\":\"low\"}}", PNG);
+	snprintf(expected, sizeof(expected),
+		"{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/"
+		"png;base64,%s\",\"detail\":\"low\"}}",
+		PNG);
 	assert_int_equal(occurrences(body, expected), 1);
-	assert_int_equal(occurrences(body, "\"content\":[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"image_url\""), 1);
+	assert_int_equal(occurrences(body,
+				 "\"content\":[{\"type\":\"text\",\"text\":\"see\"},{\"type\":\"image_url\""),
+		1);
 	assert_true(in_order(body, "\"role\":\"tool\"", "[image from the result of tool call c1]"));
 	assert_int_equal(occurrences(body, "[an image no provider would read; recall m1]"), 1);
 	assert_int_equal(scene.report.losses_total, 1);
 
 	body = scene_render(&scene, DIALECT_ANTHROPIC);
-	snprintf(expected, sizeof(expected), "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/png\",\"data\":\"%s\"}}", PNG);
+	snprintf(expected, sizeof(expected),
+		"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"image/"
+		"png\",\"data\":\"%s\"}}",
+		PNG);
 	assert_int_equal(occurrences(body, expected), 2);
-	assert_int_equal(occurrences(body, "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"https://example.org/a.png\"}}"), 1);
+	assert_int_equal(occurrences(body, "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"https:"
+					   "//example.org/a.png\"}}"),
+		1);
 
 	body = scene_render(&scene, DIALECT_OPENAI_RESPONSES);
-	assert_int_equal(occurrences(body, "{\"type\":\"input_image\",\"image_url\":\"https://example.org/b.png\"}"), 1);
+	assert_int_equal(
+		occurrences(body, "{\"type\":\"input_image\",\"image_url\":\"https://example.org/b.png\"}"),
+		1);
 	assert_int_equal(occurrences(body, "\"output\":[{\"type\":\"input_text\",\"text\":\"[error]\"},"), 1);
 	scene_end(&scene);
 }
@@ -514,13 +574,17 @@ static void images__in_each_form(void **state)
 static void tools__are_converted_from_each_form(void **state)
 {
 	static const char *const forms[] = {
-		"[{\"type\":\"function\",\"function\":{\"name\":\"ls\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}}]",
-		"[{\"type\":\"function\",\"name\":\"ls\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}]",
+		"[{\"type\":\"function\",\"function\":{\"name\":\"ls\",\"description\":\"d\",\"parameters\":{"
+		"\"type\":\"object\"}}}]",
+		"[{\"type\":\"function\",\"name\":\"ls\",\"description\":\"d\",\"parameters\":{\"type\":"
+		"\"object\"}}]",
 		"[{\"name\":\"ls\",\"description\":\"d\",\"input_schema\":{\"type\":\"object\"}}]",
 	};
 	static const char *const expected[] = {
-		",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"ls\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}}]",
-		",\"tools\":[{\"type\":\"function\",\"name\":\"ls\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}]",
+		",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"ls\",\"description\":\"d\","
+		"\"parameters\":{\"type\":\"object\"}}}]",
+		",\"tools\":[{\"type\":\"function\",\"name\":\"ls\",\"description\":\"d\",\"parameters\":{"
+		"\"type\":\"object\"}}]",
 		",\"tools\":[{\"name\":\"ls\",\"description\":\"d\",\"input_schema\":{\"type\":\"object\"}}]",
 	};
 	struct scene scene = SCENE_INIT;
@@ -533,11 +597,13 @@ static void tools__are_converted_from_each_form(void **state)
 		for (enum dialect dialect = DIALECT_OPENAI_CHAT; dialect <= DIALECT_ANTHROPIC; dialect++)
 			assert_int_equal(occurrences(scene_render(&scene, dialect), expected[dialect]), 1);
 	}
-	scene.tools = "[{\"type\":\"web_search_20250305\",\"name\":\"web_search\",\"max_uses\":5},{\"type\":\"web_search\"},{\"name\":\"x\"}]";
+	scene.tools = "[{\"type\":\"web_search_20250305\",\"name\":\"web_search\",\"max_uses\":5},{\"type\":"
+		      "\"web_search\"},{\"name\":\"x\"}]";
 	scene_plan(&scene, &DEFAULTS);
 	assert_int_equal(occurrences(scene_render(&scene, DIALECT_ANTHROPIC), "web_search_20250305"), 1);
 	assert_int_equal(scene.report.losses_total, 1);
-	assert_int_equal(occurrences(scene_render(&scene, DIALECT_OPENAI_RESPONSES), "{\"type\":\"web_search\"}"), 1);
+	assert_int_equal(
+		occurrences(scene_render(&scene, DIALECT_OPENAI_RESPONSES), "{\"type\":\"web_search\"}"), 1);
 	assert_int_equal(occurrences(scene_render(&scene, DIALECT_OPENAI_CHAT), "web_search"), 0);
 	assert_int_equal(scene.report.losses_total, 2);
 	scene.tools = "[]";
@@ -570,7 +636,8 @@ static void unknown_blocks__are_in_the_report(void **state)
 	struct scene scene = SCENE_INIT;
 	(void)state;
 
-	scene_line(&scene, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"},{\"type\":\"hologram\",\"v\":1}]}");
+	scene_line(&scene, "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"},{\"type\":"
+			   "\"hologram\",\"v\":1}]}");
 	scene_line(&scene, "{\"role\":\"assistant\",\"content\":[{\"type\":\"hologram\",\"v\":1}]}");
 	scene_plan(&scene, &DEFAULTS);
 	scene_render_all(&scene);
@@ -584,13 +651,15 @@ static void unknown_blocks__are_in_the_report(void **state)
 static void byte_limit__refuses_a_body_that_is_larger(void **state)
 {
 	struct scene scene = SCENE_INIT;
-	struct render_options options = {.dialect = DIALECT_ANTHROPIC, .model = SLICE_LITERAL("m"), .byte_limit = 60};
+	struct render_options options = {
+		.dialect = DIALECT_ANTHROPIC, .model = SLICE_LITERAL("m"), .byte_limit = 60};
 	struct bobbin_error error = {0};
 	(void)state;
 
 	scene_user(&scene, "hello");
 	scene_plan(&scene, &DEFAULTS);
-	assert_int_equal(render_request(&scene.plan, &scene.path, &options, &scene.body, NULL, &error), BOBBIN_EBUDGET);
+	assert_int_equal(render_request(&scene.plan, &scene.path, &options, &scene.body, NULL, &error),
+		BOBBIN_EBUDGET);
 	assert_non_null(strstr(error.message, "too big"));
 	scene_end(&scene);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Real transcripts, planned at budgets from the floor to the whole line, rendered in each dialect: within the budget, and the
- * check finds nothing. They are looked for in $BOBBIN_TRANSCRIPTS. With BOBBIN_SOAK the budgets are such that the ideal cut
- * falls on each message once; otherwise a spread of 12.
+ * Real transcripts, planned at budgets from the floor to the whole line, rendered in each dialect: within the
+ * budget, and the check finds nothing. They are looked for in $BOBBIN_TRANSCRIPTS. With BOBBIN_SOAK the
+ * budgets are such that the ideal cut falls on each message once; otherwise a spread of 12.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,8 @@ static void add_line_of(struct scene *scene, const struct import_conversation *c
 	for (size_t at = head, i = length; at != SIZE_MAX; at = nodes[at].parent)
 		line[--i] = at;
 	for (size_t i = 0; i < length; i++)
-		scene_line(scene, "%.*s", (int)conversation->records[line[i]].len, conversation->records[line[i]].data);
+		scene_line(scene, "%.*s", (int)conversation->records[line[i]].len,
+			conversation->records[line[i]].data);
 	free(line);
 	free(nodes);
 	arena_release(&arena);
@@ -96,11 +97,13 @@ static void try_budget(struct scene *scene, const char *name, uint64_t history, 
 	const char *body = scene_render(scene, dialect);
 	uint64_t tokens = body_tokens(body, scene->body.len);
 	if (tokens > options.window)
-		fail_msg("%s: %llu tokens in a window of %llu, planned %llu", name, (unsigned long long)tokens,
-			(unsigned long long)options.window, (unsigned long long)scene->plan.view_tokens);
+		fail_msg("%s: %llu tokens in a window of %llu, planned %llu", name,
+			(unsigned long long)tokens, (unsigned long long)options.window,
+			(unsigned long long)scene->plan.view_tokens);
 }
 
-/* Every tail that begins with a message is once the largest that fits: the tail is a quarter of the history. */
+/* Every tail that begins with a message is once the largest that fits: the tail is a quarter of the history.
+ */
 static void try_every_cut(struct scene *scene, const char *name)
 {
 	for (size_t position = 0; position < scene->path.count; position++) {
@@ -115,7 +118,8 @@ static void try_every_cut(struct scene *scene, const char *name)
 static void try_spread(struct scene *scene, const char *name)
 {
 	for (uint64_t i = 1; i <= SPREAD; i++)
-		try_budget(scene, name, scene->path.tokens * i * i / (SPREAD * SPREAD) + 1, (enum dialect)(i % 3));
+		try_budget(scene, name, scene->path.tokens * i * i / (SPREAD * SPREAD) + 1,
+			(enum dialect)(i % 3));
 }
 
 static void try_file(const char *folder, const char *name)
