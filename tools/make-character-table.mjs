@@ -54,7 +54,7 @@ const rows = (numbers) => {
 };
 writeFileSync(new URL('../src/tokens/character_table.inc', import.meta.url),
 	'/* SPDX-License-Identifier: MIT */\n/* Written by tools/make-character-table.mjs from Unicode 16.0; not edited by hand. */\n' +
-	`static const uint8_t character_block[${index.length}] = {\n${rows(index)}};\n` +
-	`static const uint8_t character_class[${blocks.length}][${BLOCK}] = {\n` +
+	`const uint8_t character_block[${index.length}] = {\n${rows(index)}};\n` +
+	`const uint8_t character_class[${blocks.length}][${BLOCK}] = {\n` +
 	blocks.map((block) => `\t{\n${rows(block)}\t},\n`).join('') + '};\n');
 console.log(`${blocks.length} blocks of ${BLOCK}`);

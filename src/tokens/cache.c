@@ -39,18 +39,34 @@ void cache_put(struct cache *cache, struct cache_short key, uint32_t slot, uint6
 	cache->shorts[slot] = (struct cache_short){key.low, key.high | count << 56};
 }
 
-struct cache_long *cache_long_entry(struct cache *cache, const char *piece, size_t len)
+static uint64_t hash_piece(const char *piece, size_t len)
 {
 	uint64_t hash = len, word;
-	size_t at = 0;
-	for (; at + 8 <= len; at += 8) {
+	for (size_t at = 0; at + 8 <= len; at += 8) {
 		memcpy(&word, piece + at, 8);
 		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
 		hash ^= hash >> 32;
 	}
 	memcpy(&word, piece + len - 8, 8);
-	hash = (hash ^ word) * 0xd6e8feb86659fd93u;
-	return &cache->longs[hash >> (64 - CACHE_LONG_BITS)];
+	return (hash ^ word) * 0xd6e8feb86659fd93u;
+}
+
+static inline bool holds(const struct cache_long *entry, const char *piece, size_t len)
+{
+	return entry->len == len && memcmp(entry->piece, piece, len) == 0;
+}
+
+uint64_t cache_long_get(struct cache *cache, const char *piece, size_t len, struct cache_long **ret_entry)
+{
+	uint64_t hash = hash_piece(piece, len);
+	struct cache_long *first = &cache->longs[hash >> (64 - CACHE_LONG_BITS)];
+	if (holds(first, piece, len))
+		return first->count;
+	struct cache_long *second = &cache->longs[(hash >> (64 - CACHE_LONG_BITS)) ^ 1];
+	if (holds(second, piece, len))
+		return second->count;
+	*ret_entry = !first->len ? first : !second->len || hash & 1 ? second : first;
+	return 0;
 }
 
 void cache_long_put(struct cache_long *entry, const char *piece, size_t len, uint64_t count)

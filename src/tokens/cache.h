@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * From a piece to its number of tokens: two bounded tables, one for pieces of up to 14 bytes, which nearly all are,
- * and one for pieces of up to 62. Both are filled from the vocabulary as pieces are met. An entry holds the piece
+ * and one for pieces of up to 126. Both are filled from the vocabulary as pieces are met. An entry holds the piece
  * itself, so a hit is exact. Belongs to one caller at a time.
  */
 #ifndef TOKENS_CACHE_H
 #define TOKENS_CACHE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #define CACHE_SHORT_BITS 16
 #define CACHE_SHORT_BYTES 14
 #define CACHE_LONG_BITS 13
-#define CACHE_LONG_BYTES 62
+#define CACHE_LONG_BYTES 126
 
 /* The bytes of the piece, zeros behind it, then its length and its count: one comparison of two words is enough. */
 struct cache_short {
@@ -60,12 +62,8 @@ static inline uint64_t cache_get(const struct cache *cache, struct cache_short k
 uint64_t cache_get_second(struct cache *cache, struct cache_short key, uint32_t slot);
 void cache_put(struct cache *cache, struct cache_short key, uint32_t slot, uint64_t count);
 
-/* For pieces of 15 to 62 bytes. */
-struct cache_long *cache_long_entry(struct cache *cache, const char *piece, size_t len);
-static inline uint64_t cache_long_get(const struct cache_long *entry, const char *piece, size_t len)
-{
-	return entry->len == len && memcmp(entry->piece, piece, len) == 0 ? entry->count : 0;
-}
+/* For pieces of 15 to 126 bytes: the count, or 0 and where to put it. */
+uint64_t cache_long_get(struct cache *cache, const char *piece, size_t len, struct cache_long **ret_entry);
 void cache_long_put(struct cache_long *entry, const char *piece, size_t len, uint64_t count);
 
 #endif

@@ -20,7 +20,7 @@ const uint8_t character_ascii[128] = {
 
 static inline unsigned class_of(uint32_t point)
 {
-	return character_class[character_block[point / 128]][point % 128];
+	return character_class[character_block[point / CHARACTER_BLOCK]][point % CHARACTER_BLOCK];
 }
 
 static inline bool is_tail(const unsigned char *at, const unsigned char *end)

@@ -25,13 +25,30 @@ struct character {
 
 extern const uint8_t character_ascii[128];
 
-/* Never reads at or after `end`. */
+/* The class of any code point: of each 128 in a row the number of their block, and the classes of a block. */
+#define CHARACTER_BLOCK 128
+extern const uint8_t character_block[0x110000 / CHARACTER_BLOCK];
+extern const uint8_t character_class[][CHARACTER_BLOCK];
+
+/* Any case that character_at does not settle itself. Never reads at or after `end`. */
 struct character character_decode(const char *at, const char *end);
 
 static inline struct character character_at(const char *at, const char *end)
 {
-	if (at < end && (unsigned char)*at < 0x80)
-		return (struct character){character_ascii[(unsigned char)*at], 1};
+	const unsigned char *bytes = (const unsigned char *)at;
+	if (at < end && bytes[0] < 0x80)
+		return (struct character){character_ascii[bytes[0]], 1};
+	if (end - at >= 3) {
+		/* Two bytes, and three that begin with E1 to EC: no overlong forms, no surrogates. */
+		if (bytes[0] >= 0xc2 && bytes[0] < 0xe0 && (bytes[1] & 0xc0) == 0x80) {
+			unsigned point = (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3f);
+			return (struct character){character_class[character_block[point >> 7]][point & 127], 2};
+		}
+		if (bytes[0] > 0xe0 && bytes[0] < 0xed && (bytes[1] & 0xc0) == 0x80 && (bytes[2] & 0xc0) == 0x80) {
+			unsigned point = (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3f);
+			return (struct character){character_class[character_block[point >> 7]][point & 127], 3};
+		}
+	}
 	return character_decode(at, end);
 }
 

@@ -29,6 +29,7 @@ struct token_scratch {
 	struct merge_table table;
 	block_classifier *classify;
 	struct cache *cache;
+	struct merge_memory *memory;
 	uint8_t *lengths; /* room for merging `cap` bytes; the bits of given_up behind */
 	uint64_t *given_up;
 	size_t cap;
@@ -71,8 +72,9 @@ struct token_scratch *token_scratch_new(void)
 	if (!scratch)
 		return NULL;
 	scratch->cache = mem_alloc_zero(sizeof(*scratch->cache));
-	if (!scratch->cache) {
-		mem_free(scratch);
+	scratch->memory = mem_alloc_zero(sizeof(*scratch->memory));
+	if (!scratch->cache || !scratch->memory) {
+		token_scratch_free(scratch);
 		return NULL;
 	}
 	scratch->classify = block_classifier_best();
@@ -84,6 +86,7 @@ void token_scratch_free(struct token_scratch *scratch)
 	if (!scratch)
 		return;
 	mem_free(scratch->cache);
+	mem_free(scratch->memory);
 	mem_free(scratch->lengths);
 	mem_free(scratch->given_up);
 	mem_free(scratch);
@@ -93,8 +96,10 @@ static void scratch_adopt(struct token_scratch *scratch, const struct encoding *
 {
 	if (scratch->owner == encoding)
 		return;
-	if (scratch->owner)
+	if (scratch->owner) {
 		memset(scratch->cache, 0, sizeof(*scratch->cache));
+		memset(scratch->memory, 0, sizeof(*scratch->memory));
+	}
 	scratch->owner = encoding;
 	merge_table_open(encoding->data, &scratch->table);
 }
@@ -115,7 +120,7 @@ static int scratch_grow(struct token_scratch *scratch, size_t len)
 	return 0;
 }
 
-/* Merges a piece that is not a token itself; *ret_lengths is valid until the next call. */
+/* Merges a piece; *ret_lengths is valid until the next call. */
 static int merge(struct token_scratch *scratch, const char *piece, size_t len, size_t *ret_count,
 	const uint8_t **ret_lengths)
 {
@@ -128,38 +133,25 @@ static int merge(struct token_scratch *scratch, const char *piece, size_t len, s
 		lengths = scratch->lengths;
 		given_up = scratch->given_up;
 	}
-	*ret_count = merge_piece(&scratch->table, piece, len, lengths, given_up);
+	*ret_count = merge_piece(&scratch->table, scratch->memory, piece, len, lengths, given_up);
 	*ret_lengths = lengths;
 	return 0;
 }
 
 /* ---- counting ---- */
 
-static int count_uncached(struct token_scratch *scratch, const char *piece, size_t len, uint64_t *ret_count)
-{
-	*ret_count = 1;
-	if (merge_whole(&scratch->table, piece, len) != TABLE_NONE)
-		return 0;
-	size_t count = 0;
-	const uint8_t *lengths;
-	int rc = merge(scratch, piece, len, &count, &lengths);
-	*ret_count = count;
-	return rc;
-}
-
 static __attribute__((noinline)) int count_long(struct token_scratch *scratch, const char *piece, size_t len,
 	uint64_t *total)
 {
-	uint64_t count;
 	struct cache_long *entry = NULL;
-	if (len <= CACHE_LONG_BYTES) {
-		entry = cache_long_entry(scratch->cache, piece, len);
-		if ((count = cache_long_get(entry, piece, len))) {
-			*total += count;
-			return 0;
-		}
+	uint64_t cached = len <= CACHE_LONG_BYTES ? cache_long_get(scratch->cache, piece, len, &entry) : 0;
+	if (cached) {
+		*total += cached;
+		return 0;
 	}
-	int rc = count_uncached(scratch, piece, len, &count);
+	size_t count;
+	const uint8_t *lengths;
+	int rc = merge(scratch, piece, len, &count, &lengths);
 	if (rc < 0)
 		return rc;
 	if (entry)
@@ -175,8 +167,9 @@ static __attribute__((noinline)) uint64_t count_missed(struct token_scratch *scr
 	uint64_t count = cache_get_second(scratch->cache, key, slot);
 	if (count)
 		return count;
-	if (count_uncached(scratch, piece, len, &count) == 0)
-		cache_put(scratch->cache, key, slot, count);
+	count = merge_piece(&scratch->table, scratch->memory, piece, len, scratch->small_lengths,
+		scratch->small_given_up);
+	cache_put(scratch->cache, key, slot, count);
 	return count;
 }
 

@@ -250,7 +250,7 @@ static uint64_t *describe_tokens(const struct vocabulary *words)
 	return tokens;
 }
 
-static uint32_t *build_pairs(const uint64_t *tokens, uint32_t count, unsigned bits)
+static uint32_t *build_pairs(const uint64_t *tokens, uint32_t count, unsigned bits, uint64_t *filter)
 {
 	uint32_t size = 1u << bits;
 	uint32_t *pairs = need(malloc(size * sizeof(*pairs)));
@@ -264,6 +264,7 @@ static uint32_t *build_pairs(const uint64_t *tokens, uint32_t count, unsigned bi
 		while ((pairs[slot] & TABLE_NONE) != TABLE_NONE)
 			slot = (slot + 1) & (size - 1);
 		pairs[slot] = token | pair_tag(hash);
+		filter[pair_filter_bit(hash, bits) / 64] |= 1ull << (pair_filter_bit(hash, bits) % 64);
 	}
 	return pairs;
 }
@@ -302,10 +303,13 @@ static char *make_table(const struct vocabulary *words, size_t *ret_len)
 			header.pair_bits++;
 	}
 	uint64_t *tokens = words->count ? describe_tokens(words) : NULL;
-	uint32_t *pairs = words->count ? build_pairs(tokens, words->count, header.pair_bits) : NULL;
+	size_t filter_size = words->count ? ((size_t)4 << header.pair_bits) / 8 : 0;
+	uint64_t *filter = need(calloc(filter_size + 1, 1));
+	uint32_t *pairs = words->count ? build_pairs(tokens, words->count, header.pair_bits, filter) : NULL;
 	struct { const void *data; size_t len; } parts[] = {
 		{&header, sizeof(header)}, {slots, header.node_count * sizeof(*slots)},
 		{tokens, words->count * sizeof(*tokens)}, {pairs, pairs ? sizeof(*pairs) << header.pair_bits : 0},
+		{filter, filter_size},
 	};
 	size_t len = 0, count = sizeof(parts) / sizeof(*parts);
 	for (size_t i = 0; i < count; i++)
@@ -316,6 +320,7 @@ static char *make_table(const struct vocabulary *words, size_t *ret_len)
 			memcpy(at, parts[i].data, parts[i].len);
 	free(tokens);
 	free(pairs);
+	free(filter);
 	*ret_len = len;
 	return table;
 }

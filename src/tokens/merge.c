@@ -10,6 +10,7 @@ bool merge_table_open(const void *data, struct merge_table *ret_table)
 	ret_table->nodes = (const uint64_t *)(header + 1);
 	ret_table->tokens = ret_table->nodes + header->node_count;
 	ret_table->pairs = (const uint32_t *)(ret_table->tokens + header->token_count);
+	ret_table->filter = (const uint64_t *)(ret_table->pairs + (1u << header->pair_bits));
 	ret_table->pair_bits = header->pair_bits;
 	ret_table->token_count = header->token_count;
 	return true;
@@ -50,6 +51,9 @@ static inline uint32_t merged(const struct merge_table *table, uint32_t left, ui
 {
 	uint64_t hash = pair_hash(left, right);
 	uint32_t slot = pair_slot(hash, table->pair_bits), tag = pair_tag(hash);
+	uint32_t bit = pair_filter_bit(hash, table->pair_bits);
+	if (!(table->filter[bit / 64] >> (bit % 64) & 1))
+		return TABLE_NONE;
 	for (;; slot = (slot + 1) & ((1u << table->pair_bits) - 1)) {
 		uint32_t token = table->pairs[slot] & TABLE_NONE;
 		if (token == TABLE_NONE)
@@ -95,8 +99,18 @@ static bool stay_apart(const struct merge_table *table, uint32_t left, uint32_t 
 	}
 }
 
-size_t merge_piece(const struct merge_table *table, const char *piece, size_t len, uint8_t *lengths,
-	uint64_t *given_up)
+static inline bool stay_apart_remembered(const struct merge_table *table, struct merge_memory *memory, uint32_t left,
+	uint32_t right)
+{
+	uint64_t pair = (uint64_t)left << TABLE_TOKEN_BITS | right, key = (pair + 1) << 1; /* never 0, an empty slot */
+	uint64_t *slot = &memory->pairs[pair * 0x9e3779b97f4a7c15u >> (64 - MERGE_MEMORY_BITS)];
+	if (*slot >> 1 != key >> 1)
+		*slot = key | stay_apart(table, left, right);
+	return *slot & 1;
+}
+
+size_t merge_piece(const struct merge_table *table, struct merge_memory *memory, const char *piece, size_t len,
+	uint8_t *lengths, uint64_t *given_up)
 {
 	const char *end = piece + len;
 	size_t at = 0, count = 0;
@@ -105,7 +119,7 @@ size_t merge_piece(const struct merge_table *table, const char *piece, size_t le
 	for (;;) {
 		size_t next = at + token_bytes(table->tokens[token]);
 		if (!(given_up[next / 64] >> (next % 64) & 1) &&
-			(before == TABLE_NONE || stay_apart(table, before, token))) {
+			(before == TABLE_NONE || stay_apart_remembered(table, memory, before, token))) {
 			lengths[count++] = (uint8_t)(next - at);
 			if (next == len)
 				return count;

@@ -2,13 +2,15 @@
 /*
  * The compact form of a vocabulary, as make_table.c writes it at build time and merge.c reads it in place:
  *
- *	header | nodes | tokens | pairs
+ *	header | nodes | tokens | pairs | filter
  *
  * nodes   a trie of all tokens as a double array: the child of node n for byte b is base(n) ^ b, and it is one iff
  *         its label is b + 1. Bases are unique, so the label alone decides. Slots 0 to 255 hold only the root (0), so
  *         that a node without children can have base 0.
  * tokens  for every token how merging makes it: from which two tokens, and its longest proper prefix that is a token.
  * pairs   a hash table, linear probing, from (left, right) to the token that they merge to.
+ * filter  a bit for each of four parts of a slot of pairs: clear if no pair has that hash. Most pairs that are asked for
+ *         merge to nothing, and this is small enough to stay in the processor's cache.
  *
  * Numbers are in the byte order of the machine that builds; a cross build must not mix orders.
  */
@@ -17,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TABLE_MAGIC 0x31304b54u
+#define TABLE_MAGIC 0x32304b54u
 #define TABLE_TOKEN_BITS 18            /* 200,000 tokens */
 #define TABLE_NONE ((1u << TABLE_TOKEN_BITS) - 1)
 #define TABLE_TOKEN_BYTES_MAX 128      /* the longest token of both vocabularies */
@@ -82,6 +84,11 @@ static inline uint32_t pair_slot(uint64_t hash, unsigned bits)
 static inline uint32_t pair_tag(uint64_t hash)
 {
 	return (uint32_t)(hash >> 20) & ~(uint32_t)TABLE_NONE;
+}
+
+static inline uint32_t pair_filter_bit(uint64_t hash, unsigned bits)
+{
+	return (uint32_t)(hash >> (62 - bits));
 }
 
 #endif
