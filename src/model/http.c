@@ -291,10 +291,9 @@ static const char *words_of(const struct exchange *exchange, bool *ret_retry)
 		*ret_retry = false;
 		return "the certificate of %s cannot be trusted; nothing was sent";
 	case CURLE_SSL_CONNECT_ERROR:
-		*ret_retry = false;
+		*ret_retry = os_error != 0; /* broken on the way, rather than refused by what is there */
 		return "no encrypted connection with %s came about: does it speak https?";
 	case CURLE_URL_MALFORMAT:
-	case CURLE_UNSUPPORTED_PROTOCOL:
 		*ret_retry = false;
 		return "the address of %s is not one of http or https";
 	default:
@@ -304,6 +303,7 @@ static const char *words_of(const struct exchange *exchange, bool *ret_retry)
 	switch (exchange->result) {
 	case CURLE_GOT_NOTHING:
 		return "%s closed the connection without an answer";
+	case CURLE_UNSUPPORTED_PROTOCOL: /* HTTP/0.9: an answer without a head */
 	case CURLE_WEIRD_SERVER_REPLY:
 		*ret_retry = false;
 		return "what answers at %s does not speak HTTP";
@@ -324,6 +324,7 @@ static void give_failed(struct exchange *exchange, struct wire_piece *ret_piece)
 	bool retry;
 	const char *format = words_of(exchange, &retry);
 	bool protocol = exchange->result == CURLE_WEIRD_SERVER_REPLY ||
+			exchange->result == CURLE_UNSUPPORTED_PROTOCOL ||
 			exchange->result == CURLE_BAD_CONTENT_ENCODING ||
 			exchange->result == CURLE_WRITE_ERROR;
 	enum model_failure failure = exchange->has_head ? MODEL_FAILURE_CUT_OFF : MODEL_FAILURE_SERVER;

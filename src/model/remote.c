@@ -14,7 +14,7 @@
 
 #define REFUSAL_BYTES_MAX (64u << 10)	  /* of the body of an error; the rest is not read */
 #define PIECES_AT_ONCE 64		  /* handled in one call, so that a cancel is seen in a flood */
-#define WHOLE_WAIT_NS INT64_C(2000000000) /* for what may follow a whole answer: usage, the end mark */
+#define WHOLE_WAIT_NS INT64_C(1000000000) /* for what may follow a whole answer: usage, the end mark */
 
 struct remote {
 	struct address address;
@@ -255,6 +255,7 @@ static void take_piece(struct remote_stream *stream, const struct wire_piece *pi
 	switch (piece->type) {
 	case WIRE_HEAD:
 		stream->head = piece->head;
+		stream->reader.sink.http_status = piece->head.status;
 		break;
 	case WIRE_BODY:
 		take_body(stream, piece->body);

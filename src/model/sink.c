@@ -200,6 +200,8 @@ void sink_error(struct sink *sink, const struct model_event *event)
 		return;
 	push_usage(sink);
 	struct model_event copy = *event;
+	if (copy.error.http_status == 0)
+		copy.error.http_status = sink->http_status;
 	copy.error.message = keep(sink, event->error.message);
 	push(sink, &copy);
 }

@@ -32,6 +32,7 @@ struct sink {
 	struct model_usage usage;
 	bool has_usage;
 	int error;	     /* sticky: BOBBIN_ENOMEM */
+	int http_status;     /* that the answer began with; 0: not known */
 	const char *host;    /* for the words of failures; NULL: not known */
 	struct slice secret; /* never shown; may be empty */
 };
