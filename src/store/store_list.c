@@ -158,7 +158,25 @@ static int read_ends(
 	return 0;
 }
 
-/* Header first; what it does not say, and a newer title, from the meta. */
+/* The lineage of a log without a header on its first line: only the whole log tells it. */
+static int read_lineage(struct store *store, const struct found *found, struct session_line *line,
+	struct bobbin_error *error)
+{
+	struct log *log;
+	int rc = log_open(store, slice_of(found->id), LOG_READ, &log, error);
+
+	if (rc < 0)
+		return rc;
+	line->has_parent = log->info.parent_id[0] != '\0';
+	line->forked_at = log->info.forked_at;
+	memcpy(line->parent_id, log->info.parent_id, strlen(log->info.parent_id) + 1);
+	memcpy(line->base_id, log->info.base_id, strlen(log->info.base_id) + 1);
+	log_close(log);
+	return 0;
+}
+
+/* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand that lost its
+ * meta) the log itself is read. */
 static int describe(struct store *store, const struct found *found, struct arena *arena,
 	struct store_entry *ret_entry, struct bobbin_error *error)
 {
@@ -175,6 +193,8 @@ static int describe(struct store *store, const struct found *found, struct arena
 		return rc;
 	if (rc == 0)
 		session_line_merge(&ends.line, &meta.line);
+	else if (!ends.has_header && !ends.damaged)
+		ends.damaged = read_lineage(store, found, &ends.line, error) < 0;
 	*ret_entry = (struct store_entry){
 		.id = arena_copy(arena, found->id, strlen(found->id)),
 		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
@@ -264,16 +284,9 @@ static int refers_to(struct store *store, const struct found *found, const char 
 	}
 	if (rc)
 		return rc;
-	if (!ends.has_header && !ends.damaged) {
-		struct log *log;
-		/* What cannot be opened may refer to anything: opening tells why. */
-		if ((rc = log_open(store, slice_of(found->id), LOG_READ, &log, error)) < 0)
-			return rc;
-		ends.line.has_parent = log->info.parent_id[0] != '\0';
-		memcpy(ends.line.parent_id, log->info.parent_id, strlen(log->info.parent_id) + 1);
-		memcpy(ends.line.base_id, log->info.base_id, strlen(log->info.base_id) + 1);
-		log_close(log);
-	}
+	/* What cannot be opened may refer to anything: opening tells why. */
+	if (!ends.has_header && !ends.damaged && (rc = read_lineage(store, found, &ends.line, error)) < 0)
+		return rc;
 	*ret_refers = ends.line.has_parent &&
 		      (strcmp(ends.line.parent_id, id) == 0 || strcmp(ends.line.base_id, id) == 0);
 	return 0;
