@@ -194,7 +194,7 @@ static int describe(struct store *store, const struct found *found, struct arena
 	if (rc == 0)
 		session_line_merge(&ends.line, &meta.line);
 	else if (!ends.has_header && !ends.damaged)
-		ends.damaged = read_lineage(store, found, &ends.line, error) < 0;
+		ends.damaged = read_lineage(store, found, &ends.line, NULL) < 0;
 	*ret_entry = (struct store_entry){
 		.id = arena_copy(arena, found->id, strlen(found->id)),
 		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
