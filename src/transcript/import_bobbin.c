@@ -90,9 +90,10 @@ static int read_message(struct log *log, const struct json *record, struct place
 		return rc;
 	draft.members = import_keep(log->import, buffer_slice(&log->out));
 	draft.id = message.id;
-	if (!draft.members.data || drafts_add(&log->drafts, &draft) < 0 ||
-		drafts_add_calls(&log->drafts, &message) < 0 || remember(log, &message) < 0)
+	if (!draft.members.data)
 		return BOBBIN_ENOMEM;
+	if ((rc = drafts_add(&log->drafts, &draft)) < 0 || (rc = remember(log, &message)) < 0)
+		return rc;
 	if (!draft.still)
 		log->head = log->drafts.count - 1;
 	return 0;
@@ -178,5 +179,5 @@ int import_bobbin(struct import *import, const char *data, size_t len, struct bo
 	drafts_release(&log.drafts);
 	id_table_release(&log.ids);
 	buffer_release(&log.out);
-	return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : rc;
+	return import_end(rc, error);
 }

@@ -316,5 +316,5 @@ int import_claude_code(struct import *import, const char *data, size_t len, stru
 	else if (!rc)
 		rc = claude_place(&claude);
 	claude_release(&claude);
-	return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : rc;
+	return import_end(rc, error);
 }

@@ -147,8 +147,9 @@ static int add_draft(struct claude *claude, struct drafts *drafts, size_t index,
 		.call_id = unit->call_id,
 		.members = unit->members};
 
-	if (drafts_add(drafts, &draft) < 0)
-		return BOBBIN_ENOMEM;
+	int rc = drafts_add(drafts, &draft);
+	if (rc)
+		return rc;
 	unit->draft = drafts->count - 1;
 	return 0;
 }
@@ -158,20 +159,18 @@ static int place_batch(struct claude *claude, struct drafts *drafts, size_t inde
 {
 	struct unit *unit = &claude->units[index];
 
-	if (write_assistant(claude, unit) < 0 || add_draft(claude, drafts, index, parent) < 0)
-		return BOBBIN_ENOMEM;
+	int rc = write_assistant(claude, unit);
+
+	if (rc || (rc = add_draft(claude, drafts, index, parent)) < 0)
+		return rc;
 	unit->end = unit->draft;
-	for (size_t call = unit->first_call; call != CALL_NONE; call = claude->calls[call].next) {
-		if (drafts_add_call(drafts, claude->calls[call].id) < 0)
-			return BOBBIN_ENOMEM;
-	}
 	for (size_t call = unit->first_call; call != CALL_NONE; call = claude->calls[call].next) {
 		size_t result = claude->calls[call].result;
 		if (result == UNIT_NONE || claude->units[result].late ||
 			claude->units[result].draft != DRAFT_NONE)
 			continue;
-		if (add_draft(claude, drafts, result, unit->end) < 0)
-			return BOBBIN_ENOMEM;
+		if ((rc = add_draft(claude, drafts, result, unit->end)) < 0)
+			return rc;
 		unit->end = claude->units[result].draft;
 	}
 	return 0;

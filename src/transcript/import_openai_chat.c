@@ -239,24 +239,6 @@ static bool is_environment(struct chat *chat, const struct json *message)
 	       slice_starts_with(json_string_content(&text, &chat->import->arena), "<environment_info>");
 }
 
-static int add_calls(struct chat *chat, const struct json *message)
-{
-	struct json calls, call;
-	struct json_iter iter;
-
-	if (!get_calls(message, &calls))
-		return json_get(message, "function_call", &call) && call.type == JSON_OBJECT
-			       ? drafts_add_call(&chat->drafts, chat->function_id)
-			       : 0;
-	json_iter_init(&iter, &calls);
-	while (json_iter_next(&iter, NULL, &call)) {
-		if (call.type == JSON_OBJECT &&
-			drafts_add_call(&chat->drafts, import_string(chat->import, &call, "id")) < 0)
-			return BOBBIN_ENOMEM;
-	}
-	return 0;
-}
-
 /* Adds a message whose core is in chat->out. */
 static int add_draft(struct chat *chat, const struct json *message, struct draft *draft)
 {
@@ -278,12 +260,16 @@ static int add_draft(struct chat *chat, const struct json *message, struct draft
 	if (buffer_error(&chat->out))
 		return buffer_error(&chat->out);
 	draft->members = import_keep(chat->import, buffer_slice(&chat->out));
-	if (!draft->members.data || drafts_add(&chat->drafts, draft) < 0 ||
-		mem_grow((void **)&chat->cores, &chat->core_cap, chat->drafts.count, sizeof(*chat->cores)) <
-			0)
+	if (!draft->members.data)
 		return BOBBIN_ENOMEM;
+	int rc = drafts_add(&chat->drafts, draft);
+	if (!rc)
+		rc = mem_grow(
+			(void **)&chat->cores, &chat->core_cap, chat->drafts.count, sizeof(*chat->cores));
+	if (rc)
+		return rc;
 	chat->cores[chat->drafts.count - 1] = (struct slice){draft->members.data, core};
-	return draft->role == ROLE_ASSISTANT ? add_calls(chat, message) : 0;
+	return 0;
 }
 
 static int read_message(struct chat *chat, const struct json *message)
@@ -588,5 +574,5 @@ int import_openai_chat(struct import *import, const char *data, size_t len, stru
 	mem_free(chat.cores);
 	buffer_release(&chat.out);
 	buffer_release(&chat.content);
-	return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : rc;
+	return import_end(rc, error);
 }

@@ -155,25 +155,12 @@ static int add(struct pi *pi, struct draft *draft, const struct json *entry, con
 	draft->id = import_string(pi->import, entry, "id");
 	draft->members = import_keep(pi->import, buffer_slice(&pi->out));
 	find_parent(pi, entry, draft);
-	if (!draft->members.data || drafts_add(&pi->drafts, draft) < 0)
+	if (!draft->members.data)
 		return BOBBIN_ENOMEM;
+	int rc = drafts_add(&pi->drafts, draft);
+	if (rc)
+		return rc;
 	return draft->id.data ? id_table_put(&pi->entries, draft->id, pi->drafts.count - 1) : 0;
-}
-
-static int add_calls(struct pi *pi, const struct json *message)
-{
-	struct json content, block, type;
-	struct json_iter iter;
-
-	if (!json_get(message, "content", &content) || content.type != JSON_ARRAY)
-		return 0;
-	json_iter_init(&iter, &content);
-	while (json_iter_next(&iter, NULL, &block)) {
-		if (json_get(&block, "type", &type) && json_string_is(&type, "toolCall") &&
-			drafts_add_call(&pi->drafts, import_string(pi->import, &block, "id")) < 0)
-			return BOBBIN_ENOMEM;
-	}
-	return 0;
 }
 
 /* What the model is shown of a command: the command line, its output, how it ended. */
@@ -225,8 +212,7 @@ static int read_message(
 		return import_warn(pi->import, place, "a message of an unknown role: left out");
 	}
 	write_content(pi, message);
-	int rc = add(pi, &draft, entry, message, NULL);
-	return !rc && draft.role == ROLE_ASSISTANT ? add_calls(pi, message) : rc;
+	return add(pi, &draft, entry, message, NULL);
 }
 
 static int read_compaction(struct pi *pi, const struct json *entry)
@@ -316,5 +302,5 @@ int import_pi(struct import *import, const char *data, size_t len, struct bobbin
 	id_table_release(&pi.entries);
 	buffer_release(&pi.out);
 	buffer_release(&pi.content);
-	return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : rc;
+	return import_end(rc, error);
 }

@@ -161,6 +161,16 @@ int import_lines_fail(const struct import_lines *lines, const char *format, stru
 	return error_set_at(error, BOBBIN_EINPUT, 1, 0, "not a %s transcript: no message in it", format);
 }
 
+int import_end(int rc, struct bobbin_error *error)
+{
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(error, rc, "out of memory");
+	if (rc == BOBBIN_ELIMIT)
+		return error_set(
+			error, rc, "a message in it is nested or long beyond what a log line may be");
+	return rc;
+}
+
 /* The slot of a key, or the free one where it belongs; cap is a power of two and never full. */
 static struct id_slot *table_slot(const struct id_table *table, struct slice key)
 {

@@ -45,6 +45,9 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 /* BOBBIN_EINPUT with the place of the first fault, for a file of which nothing was of use. */
 int import_lines_fail(const struct import_lines *lines, const char *format, struct bobbin_error *error);
 
+/* The end of a reader: says what a code without a message means. */
+int import_end(int rc, struct bobbin_error *error);
+
 /* Text to number; putting a key again replaces its number. Keys must outlive the table. */
 struct id_slot {
 	struct slice key;

@@ -13,20 +13,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 
-int drafts_add(struct drafts *drafts, const struct draft *draft)
-{
-	if (mem_grow((void **)&drafts->list, &drafts->cap, drafts->count + 1, sizeof(*drafts->list)) < 0)
-		return BOBBIN_ENOMEM;
-	struct draft *added = &drafts->list[drafts->count++];
-	*added = *draft;
-	added->calls_from = drafts->call_count;
-	added->call_count = 0;
-	assert(added->parent_kind == DRAFT_HEAD || added->parent == DRAFT_NONE ||
-		added->parent < drafts->count - 1);
-	return 0;
-}
-
-int drafts_add_call(struct drafts *drafts, struct slice id)
+static int add_call(struct drafts *drafts, struct slice id)
 {
 	if (mem_grow((void **)&drafts->calls, &drafts->call_cap, drafts->call_count + 1,
 		    sizeof(*drafts->calls)) < 0)
@@ -43,10 +30,42 @@ int drafts_add_calls(struct drafts *drafts, const struct message *message)
 
 	block_iter_init(&iter, message, &drafts->import->arena);
 	while (block_iter_next(&iter, &block)) {
-		if (block.type == BLOCK_CALL && drafts_add_call(drafts, block.call_id) < 0)
+		if (block.type == BLOCK_CALL && add_call(drafts, block.call_id) < 0)
 			return BOBBIN_ENOMEM;
 	}
 	return iter.error;
+}
+
+/* The calls of a draft as whoever reads its record will see them. */
+static int read_calls(struct drafts *drafts, struct slice members)
+{
+	struct arena *arena = &drafts->import->arena;
+	char *text = arena_alloc(arena, members.len + 2);
+	struct json record;
+	struct message message;
+
+	if (!text)
+		return BOBBIN_ENOMEM;
+	text[0] = '{';
+	memcpy(text + 1, members.data, members.len);
+	text[members.len + 1] = '}';
+	int rc = json_parse(text, members.len + 2, &record, NULL);
+	if (!rc)
+		rc = message_parse(&record, arena, &message, NULL);
+	return rc ? rc : drafts_add_calls(drafts, &message);
+}
+
+int drafts_add(struct drafts *drafts, const struct draft *draft)
+{
+	if (mem_grow((void **)&drafts->list, &drafts->cap, drafts->count + 1, sizeof(*drafts->list)) < 0)
+		return BOBBIN_ENOMEM;
+	struct draft *added = &drafts->list[drafts->count++];
+	*added = *draft;
+	added->calls_from = drafts->call_count;
+	added->call_count = 0;
+	assert(added->parent_kind == DRAFT_HEAD || added->parent == DRAFT_NONE ||
+		added->parent < drafts->count - 1);
+	return draft->role == ROLE_ASSISTANT && draft->members.data ? read_calls(drafts, draft->members) : 0;
 }
 
 static bool asks_for(const struct drafts *drafts, const struct draft *draft, struct slice call_id)
@@ -189,8 +208,11 @@ static int write_record(
 		buffer_add_char(out, ',');
 	buffer_add_slice(out, draft->members);
 	json_end_object(&writer);
-	if (buffer_error(out))
-		return buffer_error(out);
+	/* Wrapping what was read may go beyond what a line may be. */
+	struct json checked;
+	int rc = buffer_error(out) ? buffer_error(out) : json_parse(out->data, out->len, &checked, NULL);
+	if (rc || out->len > LIMIT_LINE_BYTES)
+		return rc ? rc : BOBBIN_ELIMIT;
 	*ret_record = import_keep(drafts->import, buffer_slice(out));
 	return ret_record->data ? 0 : BOBBIN_ENOMEM;
 }

@@ -46,11 +46,10 @@ struct drafts {
 			       head */
 };
 
-/* Adds a copy; its members and ids must live in the import's arena or the input. 0 or BOBBIN_ENOMEM. */
+/* Adds a copy, with the calls in its members; they and its ids must live in the import's arena or the input. 0,
+ * BOBBIN_ENOMEM, or what json_parse and message_parse say of members that make no record (nested too deep). */
 int drafts_add(struct drafts *drafts, const struct draft *draft);
-/* Adds a call to the last draft. 0 or BOBBIN_ENOMEM. */
-int drafts_add_call(struct drafts *drafts, struct slice id);
-/* Adds all calls of a parsed message to the last draft. 0 or BOBBIN_ENOMEM. */
+/* Adds the calls of a parsed message to the last draft, for one that was added without members. 0 or BOBBIN_ENOMEM. */
 int drafts_add_calls(struct drafts *drafts, const struct message *message);
 
 /* Rule 1 for a draft that would come next, with the given head. */

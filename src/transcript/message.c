@@ -249,7 +249,7 @@ static int read_call(const struct json *value, struct arena *arena, struct block
 	return 0;
 }
 
-static int read_block(const struct json *value, struct arena *arena, struct block *ret_block)
+static int read_block(const struct json *value, bool calls, struct arena *arena, struct block *ret_block)
 {
 	const char *text;
 
@@ -260,6 +260,8 @@ static int read_block(const struct json *value, struct arena *arena, struct bloc
 		return 0;
 	}
 	ret_block->type = kind_of(value, &text);
+	if (ret_block->type == BLOCK_CALL && !calls)
+		ret_block->type = BLOCK_UNKNOWN;
 	if (get_content(value, "type", arena, &ret_block->kind) < 0)
 		return BOBBIN_ENOMEM;
 	if (text && (!json_get(value, text, &ret_block->text) || ret_block->text.type != JSON_STRING)) {
@@ -293,6 +295,29 @@ static bool iter_fail(struct block_iter *iter)
 	return false;
 }
 
+/* Only an assistant asks for tools: in other roles such a block is one that nobody understands. */
+static bool may_call(const struct message *message)
+{
+	return message->role == ROLE_ASSISTANT;
+}
+
+static bool next_content(struct block_iter *iter, const struct json *value, struct block *ret_block)
+{
+	return read_block(value, may_call(iter->message), iter->arena, ret_block) == 0 || iter_fail(iter);
+}
+
+static bool next_call(struct block_iter *iter, const struct json *value, struct block *ret_block)
+{
+	*ret_block = (struct block){.type = BLOCK_UNKNOWN, .value = *value};
+	if (value->type != JSON_OBJECT || !may_call(iter->message))
+		return true;
+	ret_block->type = BLOCK_CALL;
+	if (get_content(value, "type", iter->arena, &ret_block->kind) < 0 ||
+		read_call(value, iter->arena, ret_block) < 0)
+		return iter_fail(iter);
+	return true;
+}
+
 bool block_iter_next(struct block_iter *iter, struct block *ret_block)
 {
 	struct json value;
@@ -300,25 +325,16 @@ bool block_iter_next(struct block_iter *iter, struct block *ret_block)
 	if (iter->stage == STAGE_STRING) {
 		iter->stage = STAGE_CALLS;
 		if (iter->message->content.len > 2)
-			return read_block(&iter->message->content, iter->arena, ret_block) == 0 ||
-			       iter_fail(iter);
+			return next_content(iter, &iter->message->content, ret_block);
 	}
 	if (iter->stage == STAGE_CONTENT) {
 		if (json_iter_next(&iter->content, NULL, &value))
-			return read_block(&value, iter->arena, ret_block) == 0 || iter_fail(iter);
+			return next_content(iter, &value, ret_block);
 		iter->stage = STAGE_CALLS;
 	}
 	if (iter->stage == STAGE_CALLS) {
-		if (json_iter_next(&iter->calls, NULL, &value)) {
-			*ret_block = (struct block){.type = BLOCK_UNKNOWN, .value = value};
-			if (value.type != JSON_OBJECT)
-				return true;
-			ret_block->type = BLOCK_CALL;
-			if (get_content(&value, "type", iter->arena, &ret_block->kind) < 0 ||
-				read_call(&value, iter->arena, ret_block) < 0)
-				return iter_fail(iter);
-			return true;
-		}
+		if (json_iter_next(&iter->calls, NULL, &value))
+			return next_call(iter, &value, ret_block);
 		iter->stage = STAGE_END;
 	}
 	return false;
@@ -331,6 +347,8 @@ size_t message_call_count(const struct message *message)
 	const char *text;
 	size_t calls = 0;
 
+	if (!may_call(message))
+		return 0;
 	if (message->content.type == JSON_ARRAY) {
 		json_iter_init(&iter, &message->content);
 		while (json_iter_next(&iter, NULL, &value))

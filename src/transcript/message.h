@@ -81,7 +81,7 @@ enum block_type {
 	BLOCK_TEXT,
 	BLOCK_IMAGE,
 	BLOCK_SEALED,        /* thinking, redacted_thinking, reasoning: byte for byte or not at all */
-	BLOCK_CALL,          /* a tool call of the client's */
+	BLOCK_CALL,          /* a tool call of the client's; only in role assistant */
 	BLOCK_SERVER_CALL,   /* run by the provider; its result is in the same message */
 	BLOCK_SERVER_RESULT,
 	BLOCK_UNKNOWN,

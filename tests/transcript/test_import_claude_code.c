@@ -286,8 +286,8 @@ static void compaction__goes_on_with_the_line_and_its_summary_has_an_origin(void
 				     "\"uuid\":\"s\"}\n" MODEL("b", "\"s\"", "n",
 					     TEXT("two")) "{\"parentUuid\":null,\"logicalParentUuid\":"
 							  "\"gone\",\"type\":\"system\",\"subtype\":"
-							  "\"compact_boundary\",\"uuid\":\"l\"}\n" USER("v",
-								  "\"l\"", "\"next\""));
+							  "\"compact_boundary\",\"uuid\":\"l\"}\n" USER(
+								  "v", "\"l\"", "\"next\""));
 	expect_counts(&import, 5, 0, 0, 4);
 	expect_record(
 		&import, 2, "{\"id\":\"s\",\"role\":\"user\",\"content\":\"so far\",\"origin\":\"summary\"}");

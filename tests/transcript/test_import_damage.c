@@ -232,6 +232,23 @@ static void line_of_twelve_megabytes__is_one_message(void **state)
 	buffer_release(&text);
 }
 
+static void message_nested_to_the_limit__is_refused_because_its_record_would_pass_it(void **state)
+{
+	struct buffer text = BUFFER_INIT(1 << 16);
+	(void)state;
+
+	/* 512 levels in all; under "src" they would be 513. */
+	buffer_add_text(&text, "{\"parentUuid\":null,\"uuid\":\"u\",\"type\":\"user\",\"message\":{\"role\":"
+			       "\"user\",\"x\":");
+	for (int i = 0; i < LIMIT_JSON_DEPTH - 2; i++)
+		buffer_add_char(&text, '[');
+	for (int i = 0; i < LIMIT_JSON_DEPTH - 2; i++)
+		buffer_add_char(&text, ']');
+	buffer_add_text(&text, ",\"content\":\"hi\"}}\n");
+	expect_refusal("claude-code", text.data, text.len, BOBBIN_ELIMIT, 0, 0);
+	buffer_release(&text);
+}
+
 static void warnings__are_kept_up_to_a_limit_and_counted(void **state)
 {
 	struct buffer text = BUFFER_INIT(1 << 20);
@@ -300,6 +317,7 @@ int main(void)
 		cmocka_unit_test(broken_lines_in_the_middle__are_reported_and_the_rest_is_read),
 		cmocka_unit_test(empty_binary_and_foreign_files__are_refused_with_their_place),
 		cmocka_unit_test(line_of_twelve_megabytes__is_one_message),
+		cmocka_unit_test(message_nested_to_the_limit__is_refused_because_its_record_would_pass_it),
 		cmocka_unit_test(warnings__are_kept_up_to_a_limit_and_counted),
 		cmocka_unit_test(memory_running_out__is_an_error_and_leaks_nothing),
 		cmocka_unit_test(formats_of_other_products__are_not_taken_for_ours),

@@ -39,7 +39,7 @@ static void members_nobody_knows__are_kept(void **state)
 
 	import_text(&import, NULL,
 		"[" SYSTEM ",{\"role\":\"assistant\",\"refusal\":null,\"score\":1e400,\"tool_calls\":[{"
-			   "\"id\":\"c1\",\"index\":0,"
+		"\"id\":\"c1\",\"index\":0,"
 		"\"type\":\"function\",\"function\":{\"name\":\"ls\",\"arguments\":\"{}\",\"strict\":true}},"
 		"{\"id\":\"c2\",\"type\":\"custom\",\"custom\":{\"name\":\"sh\",\"input\":\"ls\"}}]}]");
 	expect_counts(&import, 1, 2, 0, 0);

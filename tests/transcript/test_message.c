@@ -200,6 +200,28 @@ static void blocks__come_in_order_with_their_bytes(void **state)
 	arena_release(&arena);
 }
 
+static void calls_in_other_roles__are_unknown_blocks(void **state)
+{
+	struct arena arena = ARENA_INIT;
+	struct block_iter iter;
+	struct block block;
+	struct message message;
+	(void)state;
+
+	parse_well("{\"role\":\"user\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\","
+		   "\"input\":{}}],"
+		   "\"tool_calls\":[{\"id\":\"d\",\"name\":\"f\"}]}",
+		&arena, &message);
+	assert_int_equal(message_call_count(&message), 0);
+	block_iter_init(&iter, &message, &arena);
+	for (int i = 0; i < 2; i++) {
+		assert_true(block_iter_next(&iter, &block));
+		assert_int_equal(block.type, BLOCK_UNKNOWN);
+	}
+	assert_false(block_iter_next(&iter, &block));
+	arena_release(&arena);
+}
+
 static void empty_content__gives_no_block(void **state)
 {
 	static const char *const EMPTY[] = {"{\"role\":\"user\",\"content\":\"\"}",
@@ -332,6 +354,7 @@ int main(void)
 		cmocka_unit_test(origins__are_told_apart),
 		cmocka_unit_test(wrong_shapes__are_refused_by_the_name_of_the_member),
 		cmocka_unit_test(blocks__come_in_order_with_their_bytes),
+		cmocka_unit_test(calls_in_other_roles__are_unknown_blocks),
 		cmocka_unit_test(empty_content__gives_no_block),
 		cmocka_unit_test(text__is_joined_by_newlines_without_lone_surrogates),
 		cmocka_unit_test(size__counts_what_the_model_sees),
