@@ -116,7 +116,11 @@ static int report(const struct arguments *arguments, const char *what, bobbin_fa
 		print_faults_json(faults);
 		puts("}");
 	} else {
-		printf("%s%s%s: %s\n", paint(BOLD), what, paint(PLAIN), count ? "" : "healthy");
+		printf("%s%s%s: ", paint(BOLD), what, paint(PLAIN));
+		if (count)
+			printf("%zu fault%s\n", count, count == 1 ? "" : "s");
+		else
+			puts("healthy");
 		print_faults(arguments, faults);
 	}
 	bobbin_faults_free(faults);

@@ -165,30 +165,35 @@ static size_t line_that_fits(const char *text, size_t len, size_t room)
 	return i;
 }
 
-void print_wrapped(const char *text, size_t len, int indent, size_t lines_max)
+static void put_line(const char *text, size_t len)
 {
-	size_t room = (size_t)(output_columns() - indent), lines = 0;
+	for (size_t at = 0; at < len;) {
+		int columns;
+		size_t used = character(text + at, len - at, &columns);
+		if (text[at] == '\t')
+			putchar(' ');
+		else if (text[at] != '\r')
+			put_character(text + at, used);
+		at += used;
+	}
+}
+
+void print_wrapped(const char *text, size_t len, int indent)
+{
+	size_t room = (size_t)(output_columns() - indent);
 	while (len && text[len - 1] == '\n')
 		len--;
-	for (size_t i = 0; i < len && (!lines_max || lines < lines_max); lines++) {
-		size_t used = line_that_fits(text + i, len - i, room);
-		printf("%*s", indent, "");
-		for (size_t at = i; at < i + used;) {
-			int columns;
-			size_t one = character(text + at, i + used - at, &columns);
-			if (text[at] == '\t')
-				putchar(' ');
-			else if (text[at] != '\r')
-				put_character(text + at, one);
-			at += one;
-		}
+	for (size_t i = 0; i < len;) {
+		size_t used = line_that_fits(text + i, len - i, room), shown = used;
+		while (shown && text[i + shown - 1] == ' ')
+			shown--;
+		if (shown)
+			printf("%*s", indent, "");
+		put_line(text + i, shown);
 		putchar('\n');
 		i += used;
 		if (i < len && text[i] == '\n')
 			i++;
-		if (lines_max && lines + 1 == lines_max && i < len)
-			printf("%*s%s… %s bytes more%s\n", indent, "", paint(DIM), number_text(len - i),
-				paint(PLAIN));
 	}
 }
 
@@ -293,9 +298,9 @@ static void print_fault(const struct bobbin_fault *fault)
 	if (fault->line)
 		printf("  line %s, byte %s", number_text(fault->line), number_text(fault->offset));
 	putchar('\n');
-	print_wrapped(fault->message, strlen(fault->message), 2, 0);
+	print_wrapped(fault->message, strlen(fault->message), 2);
 	if (*fault->advice)
-		print_wrapped(fault->advice, strlen(fault->advice), 2, 0);
+		print_wrapped(fault->advice, strlen(fault->advice), 2);
 }
 
 void print_faults_json(const bobbin_faults *faults)

@@ -37,7 +37,7 @@ static void print_message(const struct bobbin_message *message, bool all_branche
 	if (off)
 		printf(" · another branch, after %s", *message->parent ? message->parent : "nothing");
 	printf("%s\n", paint(PLAIN));
-	print_wrapped(message->text, message->text_len, 2, 0);
+	print_wrapped(message->text, message->text_len, 2);
 }
 
 static int show_messages(

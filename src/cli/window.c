@@ -83,16 +83,26 @@ static void print_numbers(const struct bobbin_budget *budget)
 		budget->exact ? "" : " (not the model's own tokenizer)");
 }
 
+/* Foreign ids are long; their beginning is enough to recognise one (--json has them whole). */
+static void add_short_id(char *out, size_t size, const char *id)
+{
+	size_t used = strlen(out);
+	if (strlen(id) <= 12)
+		snprintf(out + used, size - used, "%s", id);
+	else
+		snprintf(out + used, size - used, "%.8s…", id);
+}
+
 static void print_range(const char *from, const char *to, uint64_t messages, uint64_t tokens)
 {
-	char range[64];
-	if (strcmp(from, to) == 0)
-		snprintf(range, sizeof(range), "%.40s", from);
-	else
-		snprintf(range, sizeof(range), "%.25s – %.25s", from, to);
-	/* The dash is three bytes and one column. */
-	int pad = 20 - (int)text_columns(range, strlen(range));
-	printf("  %s%*s %5s %s %9s tokens\n", range, pad > 0 ? pad : 0, "", number_text(messages),
+	char range[64] = "";
+	add_short_id(range, sizeof(range), from);
+	if (strcmp(from, to) != 0) {
+		snprintf(range + strlen(range), sizeof(range) - strlen(range), " – ");
+		add_short_id(range, sizeof(range), to);
+	}
+	int pad = 22 - (int)text_columns(range, strlen(range));
+	printf("  %s%*s %6s %s %9s tokens\n", range, pad > 0 ? pad : 0, "", number_text(messages),
 		messages == 1 ? "message " : "messages", number_text(tokens));
 }
 
@@ -104,8 +114,8 @@ static void print_shown(const bobbin_plan *plan)
 		if (*part->from)
 			print_range(part->from, part->to, part->messages, part->tokens);
 		else
-			printf("  %-20s %14s %9s tokens\n", part->kind, "", number_text(part->tokens));
-		print_wrapped(part->reason, strlen(part->reason), 6, 0);
+			printf("  %-22s %15s %9s tokens\n", part->kind, "", number_text(part->tokens));
+		print_wrapped(part->reason, strlen(part->reason), 6);
 	}
 }
 
@@ -119,10 +129,10 @@ static void print_hidden(const bobbin_plan *plan)
 	printf("\n%snot shown%s\n", paint(BOLD), paint(PLAIN));
 	for (size_t i = 0; (hidden = bobbin_plan_hidden(plan, i)); i++) {
 		print_range(hidden->from, hidden->to, hidden->messages, hidden->tokens);
-		print_wrapped(hidden->reason, strlen(hidden->reason), 6, 0);
+		print_wrapped(hidden->reason, strlen(hidden->reason), 6);
 		if (*hidden->pointer) {
 			printf("      %s", paint(DIM));
-			print_clean(hidden->pointer, strlen(hidden->pointer));
+			print_line_of(hidden->pointer, strlen(hidden->pointer), (size_t)output_columns() - 6);
 			printf("%s\n", paint(PLAIN));
 		}
 	}
