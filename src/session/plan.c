@@ -162,7 +162,8 @@ static int describe(bobbin_plan *plan, struct bobbin_error *error)
 			error_set(error, rc, "out of memory");
 	if (rc < 0)
 		return rc;
-	plan->cut = window->cut ? keep_id(plan, window->cut, error) : "";
+	bool cut = window->cut || window->inner_cut != WINDOW_NONE;
+	plan->cut = cut ? keep_id(plan, window->cut, error) : "";
 	plan->inner_cut = window->inner_cut == WINDOW_NONE ? "" : keep_id(plan, window->inner_cut, error);
 	return plan->cut && plan->inner_cut ? 0 : BOBBIN_EIO;
 }
