@@ -53,9 +53,13 @@ static int tail_start(const struct planner *planner, size_t *ret_start)
 			return 0;
 		}
 	}
-	if ((rc = planner_first_fitting(
-		     planner, planner->floor, smaller(planner->budget->tail, planner->room), &start)) ||
-		(rc = planner_turn_at_or_after(planner, start, &start)))
+	rc = planner_first_fitting(
+		planner, planner->floor, smaller(planner->budget->tail, planner->room), &start);
+	/* What follows the pinned messages or the record begins where it must; only a later start is a
+	 * choice. */
+	if (!rc && start > planner->floor)
+		rc = planner_turn_at_or_after(planner, start, &start);
+	if (rc)
 		return rc;
 	*ret_start = start;
 	return planner->budget->one_turn_more ? one_turn_more(planner, start, ret_start) : 0;

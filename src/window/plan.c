@@ -194,21 +194,18 @@ static int take_view(struct planner *planner)
 }
 
 /* The pinned messages and the record must leave room for the rest. */
-static int take_room(struct planner *planner)
+static int take_room(struct planner *planner, uint64_t record)
 {
 	uint64_t history = planner->budget->history;
-	uint64_t record = planner->record ? planner->record->tokens : 0;
+	bool record_larger = record > planner->pinned_tokens;
 
 	if (record > history || planner->pinned_tokens > history - record)
 		return error_set(planner->error, BOBBIN_EBUDGET,
 			"%s too big: %llu of the history budget's %llu tokens; %s",
-			record > planner->pinned_tokens ? "the compaction record is"
-							: "the messages pinned at the start are",
-			(unsigned long long)(record > planner->pinned_tokens ? record
-									     : planner->pinned_tokens),
+			record_larger ? "the compaction record is" : "the messages pinned at the start are",
+			(unsigned long long)(record_larger ? record : planner->pinned_tokens),
 			(unsigned long long)history,
-			record > planner->pinned_tokens ? "take a larger window"
-							: "pin fewer or take a larger window");
+			record_larger ? "take a larger window" : "pin fewer or take a larger window");
 	planner->room = history - record - planner->pinned_tokens;
 	return 0;
 }
@@ -216,17 +213,19 @@ static int take_room(struct planner *planner)
 /* Takes away from the view what must go. */
 static int reduce(struct planner *planner)
 {
+	const struct window_options *options = planner->options;
+	uint64_t record = planner->record ? planner->record->tokens : 0;
 	bool cleared = false;
-	int rc;
+	int rc = 0;
 
 	planner->plan->over_trigger = planner->plan->full_tokens >= planner->budget->trigger;
-	if (planner->plan->over_trigger && !planner->record && !planner->options->no_clear) {
-		if ((rc = planner_clear(planner, &cleared)))
-			return rc;
-	}
-	if (cleared || planner->plan->full_tokens <= planner->budget->history)
-		return 0;
-	return (rc = take_room(planner)) ? rc : planner_cut(planner);
+	if (options->cut_for_record)
+		return (rc = take_room(planner, options->cut_for_record)) ? rc : planner_cut(planner);
+	if (planner->plan->over_trigger && !planner->record && !options->no_clear)
+		rc = planner_clear(planner, &cleared);
+	if (rc || cleared || planner->plan->full_tokens <= planner->budget->history)
+		return rc;
+	return (rc = take_room(planner, record)) ? rc : planner_cut(planner);
 }
 
 int window_plan(const struct path *path, const struct window_budget *budget,

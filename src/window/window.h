@@ -48,10 +48,12 @@ struct window_options {
 	uint64_t byte_limit;  /* --byte-limit of the body; 0: none */
 	bool no_clear;	      /* do not turn consumed tool results into pointers */
 	uint64_t clear_min_gain; /* tokens that clearing must win; 0: a tenth of the history budget */
+	uint64_t cut_for_record; /* plan where to cut for a record that may take so many tokens, even if the
+				    line fits; 0: no */
 };
 #define WINDOW_OPTIONS_INIT                                                                                  \
 	{                                                                                                    \
-		0, 0, -1, -1, 0.0, 0, 0.0, 0, 0, 0, 0, 0, false, 0                                           \
+		.output_reserve = -1, .margin = -1, .no_clear = false                                        \
 	}
 #define WINDOW_TOKENS_DEFAULT 128000
 

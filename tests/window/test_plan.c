@@ -429,6 +429,32 @@ static void record__that_does_not_fit_the_line_is_stale(void **state)
 	scene_end(&scene);
 }
 
+static void cut_for_a_record__is_the_tail_even_if_the_line_fits(void **state)
+{
+	struct scene scene = SCENE_INIT;
+	struct window_options options = history_of(40000);
+	struct path_item item;
+	(void)state;
+
+	add_rounds(&scene, 30);
+	options.cut_for_record = 6000;
+	scene_plan(&scene, &options);
+	assert_int_equal(scene.plan.hidden_count, 1);
+	assert_int_equal(scene.plan.cut % 4, 0);
+	assert_int_equal(path_item(&scene.path, scene.plan.cut, &item, NULL), 0);
+	assert_true(scene.path.tokens - item.tokens_before <= 10000);
+	assert_int_equal(path_item(&scene.path, scene.plan.cut - 4, &item, NULL), 0);
+	assert_true(scene.path.tokens - item.tokens_before > 10000);
+	scene_end(&scene);
+
+	/* What fits the tail is kept whole. */
+	add_rounds(&scene, 9);
+	scene_plan(&scene, &options);
+	assert_int_equal(scene.plan.cut, 0);
+	assert_int_equal(scene.plan.hidden_count, 0);
+	scene_end(&scene);
+}
+
 static void a1_every_budget__cuts_at_a_turn_start(void **state)
 {
 	struct scene scene = SCENE_INIT;
@@ -696,6 +722,7 @@ int main(void)
 		cmocka_unit_test(record__is_not_enough),
 		cmocka_unit_test(record__with_an_inner_cut),
 		cmocka_unit_test(record__that_does_not_fit_the_line_is_stale),
+		cmocka_unit_test(cut_for_a_record__is_the_tail_even_if_the_line_fits),
 		cmocka_unit_test(a1_every_budget__cuts_at_a_turn_start),
 		cmocka_unit_test(b5_long_turn__no_request_exceeds_the_window),
 		cmocka_unit_test(x03_trimmed_to_every_size__starts_at_a_turn),
