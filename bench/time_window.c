@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long a plan takes when the counts are known: lines of n messages whose items come from memory in constant
- * time. window.sh runs it beside a peer.
+ * How long a plan takes when the counts are known: lines of n messages whose items come from memory in
+ *constant time. window.sh runs it beside a peer.
  *
- *	time_window COUNT…      one line each: messages, items asked, median, least and 99th percentile in nanoseconds
+ *	time_window COUNT…      one line each: messages, items asked, median, least and 99th percentile in
+ *nanoseconds
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +50,13 @@ static void fill(struct line *line, struct path *path)
 {
 	for (size_t i = 0; i < line->count; i++) {
 		struct path_item *item = &line->items[i];
-		static const enum message_role roles[] = {ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL, ROLE_ASSISTANT};
-		*item = (struct path_item){.tokens_before = path->tokens, .bytes_before = path->bytes, .role = roles[i % 4],
-			.calls = i % 4 == 1, .tokens = (uint32_t)(20 + (i * 2654435761u >> 8) % 180)};
+		static const enum message_role roles[] = {
+			ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL, ROLE_ASSISTANT};
+		*item = (struct path_item){.tokens_before = path->tokens,
+			.bytes_before = path->bytes,
+			.role = roles[i % 4],
+			.calls = i % 4 == 1,
+			.tokens = (uint32_t)(20 + (i * 2654435761u >> 8) % 180)};
 		item->bytes = item->tokens * 4ull;
 		path_item_place(item, i, i ? item - 1 : NULL);
 		path->tokens += item->tokens;
