@@ -4,8 +4,9 @@
  *
  *	time_tokens ENCODING RUNS FILE…
  *
- * A line for each file: tokens, milliseconds of the first count with an empty cache, median of RUNS more, median of an
- * estimate, the estimate; last the process's peak of resident memory in kB, the longest text not counted.
+ * A line for each file: tokens, milliseconds of the first count with an empty cache, median of RUNS more,
+ *median of an estimate, the estimate; last the process's peak of resident memory in kB, the longest text not
+ *counted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +64,8 @@ static void time_file(const struct encoding *encoding, int runs, const char *tex
 	}
 	qsort(times, (size_t)runs, sizeof(*times), compare);
 	qsort(estimates, (size_t)runs, sizeof(*estimates), compare);
-	printf("%llu %.4f %.4f %.4f %llu\n", (unsigned long long)tokens, cold, times[runs / 2], estimates[runs / 2],
-		(unsigned long long)estimate);
+	printf("%llu %.4f %.4f %.4f %llu\n", (unsigned long long)tokens, cold, times[runs / 2],
+		estimates[runs / 2], (unsigned long long)estimate);
 	token_scratch_free(scratch);
 }
 

@@ -9,8 +9,16 @@
 
 /* ---- classes of bytes ---- */
 
-enum { MASK_LETTER = 1, MASK_LOWER = 2, MASK_DIGIT = 4, MASK_SPACE = 8, MASK_BLANK = 16, MASK_NEWLINE = 32,
-       MASK_APOSTROPHE = 64, MASK_SLASH = 128 };
+enum {
+	MASK_LETTER = 1,
+	MASK_LOWER = 2,
+	MASK_DIGIT = 4,
+	MASK_SPACE = 8,
+	MASK_BLANK = 16,
+	MASK_NEWLINE = 32,
+	MASK_APOSTROPHE = 64,
+	MASK_SLASH = 128
+};
 
 static unsigned masks_of(unsigned char byte)
 {
@@ -65,20 +73,20 @@ AVX2 static void block_classify_avx2(const char *block, struct block_masks *ret_
 	__m256i low = _mm256_loadu_si256((const __m256i *)block);
 	__m256i high = _mm256_loadu_si256((const __m256i *)(block + 32));
 	__m256i case_bit = _mm256_set1_epi8(0x20);
-#define BOTH(function, ...) \
-	(function(low, __VA_ARGS__) | (uint64_t)function(high, __VA_ARGS__) << 32)
+#define BOTH(function, ...) (function(low, __VA_ARGS__) | (uint64_t)function(high, __VA_ARGS__) << 32)
 	ret_masks->letter = in_range(_mm256_or_si256(low, case_bit), 'a', 25) |
-		(uint64_t)in_range(_mm256_or_si256(high, case_bit), 'a', 25) << 32;
+			    (uint64_t)in_range(_mm256_or_si256(high, case_bit), 'a', 25) << 32;
 	ret_masks->lower_case_bit = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(low, 2)) |
-		(uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(high, 2)) << 32;
+				    (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(high, 2))
+					    << 32;
 	ret_masks->digit = BOTH(in_range, '0', 9);
 	ret_masks->space = BOTH(is_byte, ' ');
 	ret_masks->newline = BOTH(is_byte, '\n') | BOTH(is_byte, '\r');
 	ret_masks->blank = ret_masks->space | (BOTH(in_range, '\t', 4) & ~ret_masks->newline);
 	ret_masks->apostrophe = BOTH(is_byte, '\'');
 	ret_masks->slash = BOTH(is_byte, '/');
-	ret_masks->not_ascii = (uint32_t)_mm256_movemask_epi8(low) |
-		(uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+	ret_masks->not_ascii =
+		(uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
 #undef BOTH
 }
 #endif
@@ -95,14 +103,15 @@ block_classifier *block_classifier_best(void)
 /* ---- where pieces begin ---- */
 
 /*
- * Each apostrophe that may begin a contraction, in order: the contraction is a piece in cl100k and the end of the
- * word before it in o200k; what follows it begins a piece either way. Returns the starts, corrected; *certain loses
- * what depends on bytes behind the block.
+ * Each apostrophe that may begin a contraction, in order: the contraction is a piece in cl100k and the end of
+ * the word before it in o200k; what follows it begins a piece either way. Returns the starts, corrected;
+ * *certain loses what depends on bytes behind the block.
  */
-static uint64_t fix_contractions(enum split_pattern pattern, const char *block, unsigned usable, uint64_t candidates,
-	uint64_t letter, uint64_t starts, uint64_t *certain)
+static uint64_t fix_contractions(enum split_pattern pattern, const char *block, unsigned usable,
+	uint64_t candidates, uint64_t letter, uint64_t starts, uint64_t *certain)
 {
-	unsigned suffix_end = 0; /* where the last contraction of a word ended: no second one can follow there */
+	unsigned suffix_end =
+		0; /* where the last contraction of a word ended: no second one can follow there */
 	for (; candidates; candidates &= candidates - 1) {
 		unsigned at = (unsigned)__builtin_ctzll(candidates);
 		if (at + 3 > usable) {
@@ -168,7 +177,8 @@ uint64_t block_starts(enum split_pattern pattern, block_classifier *classify, co
 		}
 	}
 
-	/* One character before letters belongs to them: a blank, or a lone other character that no space precedes. */
+	/* One character before letters belongs to them: a blank, or a lone other character that no space
+	 * precedes. */
 	uint64_t lone = other & ~(other << 1) & ~(other >> 1) & ~(space << 1);
 	uint64_t starts = letter & ~((letter | blank | lone) << 1);
 	if (pattern == SPLIT_O200K)
@@ -196,6 +206,7 @@ uint64_t block_starts(enum split_pattern pattern, block_classifier *classify, co
 	uint64_t candidates = masks.apostrophe & letter >> 1;
 	candidates &= pattern == SPLIT_O200K ? letter << 1 : lone;
 	if (candidates & valid)
-		starts = fix_contractions(pattern, block, usable, candidates & valid, letter, starts, &certain);
+		starts = fix_contractions(
+			pattern, block, usable, candidates & valid, letter, starts, &certain);
 	return (starts & certain) | 1;
 }

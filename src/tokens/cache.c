@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokens/cache.h"
 
-#define ONES(bytes) ((bytes) >= 8 ? ~0ull : (1ull << (8 * ((bytes) & 7))) - 1)
-#define MASK(len) { ONES(len), (len) > 8 ? ONES((len) - 8) : 0 }
+#define ONES(bytes) ((bytes) >= 8 ? ~0ull : (1ull << (8 * ((bytes)&7))) - 1)
+#define MASK(len)                                                                                            \
+	{                                                                                                    \
+		ONES(len), (len) > 8 ? ONES((len)-8) : 0                                                     \
+	}
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the masks below are for little-endian machines"
 #endif
 
 const uint64_t cache_mask[CACHE_SHORT_BYTES + 1][2] = {
-	MASK(0), MASK(1), MASK(2), MASK(3), MASK(4), MASK(5), MASK(6), MASK(7), MASK(8), MASK(9), MASK(10), MASK(11),
-	MASK(12), MASK(13), MASK(14),
+	MASK(0),
+	MASK(1),
+	MASK(2),
+	MASK(3),
+	MASK(4),
+	MASK(5),
+	MASK(6),
+	MASK(7),
+	MASK(8),
+	MASK(9),
+	MASK(10),
+	MASK(11),
+	MASK(12),
+	MASK(13),
+	MASK(14),
 };
 
 uint64_t cache_get_second(struct cache *cache, struct cache_short key, uint32_t slot)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a piece to its number of tokens: two bounded tables, one for pieces of up to 14 bytes, which nearly all are,
- * and one for pieces of up to 126. Both are filled from the vocabulary as pieces are met. An entry holds the piece
- * itself, so a hit is exact. Belongs to one caller at a time.
+ * From a piece to its number of tokens: two bounded tables, one for pieces of up to 14 bytes, which nearly
+ * all are, and one for pieces of up to 126. Both are filled from the vocabulary as pieces are met. An entry
+ * holds the piece itself, so a hit is exact. Belongs to one caller at a time.
  */
 #ifndef TOKENS_CACHE_H
 #define TOKENS_CACHE_H
@@ -17,7 +17,8 @@
 #define CACHE_LONG_BITS 13
 #define CACHE_LONG_BYTES 126
 
-/* The bytes of the piece, zeros behind it, then its length and its count: one comparison of two words is enough. */
+/* The bytes of the piece, zeros behind it, then its length and its count: one comparison of two words is
+ * enough. */
 struct cache_short {
 	uint64_t low, high;
 };

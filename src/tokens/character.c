@@ -5,17 +5,25 @@
 #define LETTER_UPPER (CHARACTER_UPPER | CHARACTER_LETTER)
 #define LETTER_LOWER (CHARACTER_LOWER | CHARACTER_LETTER)
 #define NEWLINE (CHARACTER_SPACE | CHARACTER_NEWLINE)
-#define FIVE(first, value) \
-	[first] = (value), [(first) + 1] = (value), [(first) + 2] = (value), [(first) + 3] = (value), [(first) + 4] = (value)
-#define LETTERS(first, value) \
-	FIVE(first, value), FIVE((first) + 5, value), FIVE((first) + 10, value), FIVE((first) + 15, value), \
+#define FIVE(first, value)                                                                                   \
+	[first] = (value), [(first) + 1] = (value), [(first) + 2] = (value), [(first) + 3] = (value),        \
+	[(first) + 4] = (value)
+#define LETTERS(first, value)                                                                                \
+	FIVE(first, value), FIVE((first) + 5, value), FIVE((first) + 10, value), FIVE((first) + 15, value),  \
 		FIVE((first) + 20, value), [(first) + 25] = (value)
 
 /* The first 128 entries of the large table, without its two steps. */
 const uint8_t character_ascii[128] = {
-	['\t'] = CHARACTER_SPACE, ['\n'] = NEWLINE, ['\v'] = CHARACTER_SPACE, ['\f'] = CHARACTER_SPACE, ['\r'] = NEWLINE,
-	[' '] = CHARACTER_SPACE, FIVE('0', CHARACTER_NUMBER), FIVE('5', CHARACTER_NUMBER),
-	LETTERS('A', LETTER_UPPER), LETTERS('a', LETTER_LOWER),
+	['\t'] = CHARACTER_SPACE,
+	['\n'] = NEWLINE,
+	['\v'] = CHARACTER_SPACE,
+	['\f'] = CHARACTER_SPACE,
+	['\r'] = NEWLINE,
+	[' '] = CHARACTER_SPACE,
+	FIVE('0', CHARACTER_NUMBER),
+	FIVE('5', CHARACTER_NUMBER),
+	LETTERS('A', LETTER_UPPER),
+	LETTERS('a', LETTER_LOWER),
 };
 
 static inline unsigned class_of(uint32_t point)

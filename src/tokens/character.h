@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 enum character_bits {
-	CHARACTER_UPPER = 1,   /* may stand in the upper-case part of an o200k word: Lu Lt Lm Lo M */
-	CHARACTER_LOWER = 2,   /* … in its lower-case part: Ll Lm Lo M */
-	CHARACTER_LETTER = 4,  /* L */
-	CHARACTER_NUMBER = 8,  /* N */
-	CHARACTER_SPACE = 16,  /* White_Space */
-	CHARACTER_NEWLINE = 32, /* carriage return or line feed; SPACE too */
-	CHARACTER_END = 64,    /* there is no character: the end of the text */
+	CHARACTER_UPPER = 1,	 /* may stand in the upper-case part of an o200k word: Lu Lt Lm Lo M */
+	CHARACTER_LOWER = 2,	 /* … in its lower-case part: Ll Lm Lo M */
+	CHARACTER_LETTER = 4,	 /* L */
+	CHARACTER_NUMBER = 8,	 /* N */
+	CHARACTER_SPACE = 16,	 /* White_Space */
+	CHARACTER_NEWLINE = 32,	 /* carriage return or line feed; SPACE too */
+	CHARACTER_END = 64,	 /* there is no character: the end of the text */
 	CHARACTER_INVALID = 128, /* not UTF-8 */
 };
 
@@ -42,11 +42,15 @@ static inline struct character character_at(const char *at, const char *end)
 		/* Two bytes, and three that begin with E1 to EC: no overlong forms, no surrogates. */
 		if (bytes[0] >= 0xc2 && bytes[0] < 0xe0 && (bytes[1] & 0xc0) == 0x80) {
 			unsigned point = (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3f);
-			return (struct character){character_class[character_block[point >> 7]][point & 127], 2};
+			return (struct character){
+				character_class[character_block[point >> 7]][point & 127], 2};
 		}
-		if (bytes[0] > 0xe0 && bytes[0] < 0xed && (bytes[1] & 0xc0) == 0x80 && (bytes[2] & 0xc0) == 0x80) {
-			unsigned point = (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3f);
-			return (struct character){character_class[character_block[point >> 7]][point & 127], 3};
+		if (bytes[0] > 0xe0 && bytes[0] < 0xed && (bytes[1] & 0xc0) == 0x80 &&
+			(bytes[2] & 0xc0) == 0x80) {
+			unsigned point =
+				(bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3f);
+			return (struct character){
+				character_class[character_block[point >> 7]][point & 127], 3};
 		}
 	}
 	return character_decode(at, end);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tokens/counter.h"
-#include <bobbin.h>
+#include "base/error.h"
 #include <string.h>
 
 void token_counter_for_model(const char *model, struct token_counter *ret_counter)
@@ -34,8 +34,8 @@ void token_counter_release(struct token_counter *counter)
 
 uint64_t token_counter_estimate(const struct token_counter *counter, const struct token_classes *classes)
 {
-	uint64_t tokens = counter->facts.large_vocabulary ? token_classes_estimate_large(classes) :
-							    token_classes_estimate(classes);
+	uint64_t tokens = counter->facts.large_vocabulary ? token_classes_estimate_large(classes)
+							  : token_classes_estimate(classes);
 	return (tokens * counter->factor + COUNTER_FACTOR_ONE - 1) / COUNTER_FACTOR_ONE;
 }
 
@@ -62,19 +62,23 @@ bool token_counter_observe(struct token_counter *counter, const struct token_mea
 {
 	if (counter->exact || sent->view != view || !usage->has_input)
 		return false;
-	if (usage->input < COUNTER_REPORT_TOKENS_MIN || sent->estimated < COUNTER_REPORT_TOKENS_MIN || !sent->factor)
+	if (usage->input < COUNTER_REPORT_TOKENS_MIN || sent->estimated < COUNTER_REPORT_TOKENS_MIN ||
+		!sent->factor)
 		return false;
-	/* The factor that would have made the estimate right. Both figures fit: more than 2^40 tokens is no request. */
-	uint64_t input = clamp(usage->input, 0, 1ull << 40), estimated = clamp(sent->estimated, 1, 1ull << 40);
+	/* The factor that would have made the estimate right. Both figures fit: more than 2^40 tokens is no
+	 * request. */
+	uint64_t input = clamp(usage->input, 0, 1ull << 40),
+		 estimated = clamp(sent->estimated, 1, 1ull << 40);
 	uint64_t right = clamp(input * sent->factor / estimated, COUNTER_FACTOR_MIN, COUNTER_FACTOR_MAX);
 	int64_t step = ((int64_t)right - (int64_t)counter->factor) / 4;
-	counter->factor = (uint32_t)clamp((uint64_t)((int64_t)counter->factor + step), COUNTER_FACTOR_MIN,
-		COUNTER_FACTOR_MAX);
+	counter->factor = (uint32_t)clamp(
+		(uint64_t)((int64_t)counter->factor + step), COUNTER_FACTOR_MIN, COUNTER_FACTOR_MAX);
 	counter->reports++;
 	return true;
 }
 
-bool token_usage_for_view(const struct token_usage *usage, uint64_t usage_view, uint64_t view, uint64_t *ret_context)
+bool token_usage_for_view(
+	const struct token_usage *usage, uint64_t usage_view, uint64_t view, uint64_t *ret_context)
 {
 	if (usage_view != view || !usage->has_input)
 		return false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counting walks the text in blocks of 64 bytes (blocks.h) and looks each piece up once (cache.h); what a block leaves
- * open is split one piece at a time (split.h). Only a piece that is in neither cache nor vocabulary is merged.
+ * Counting walks the text in blocks of 64 bytes (blocks.h) and looks each piece up once (cache.h); what a
+ * block leaves open is split one piece at a time (split.h). Only a piece that is in neither cache nor
+ * vocabulary is merged.
  */
 #include "tokens/encoding.h"
-#include <bobbin.h>
+#include "base/error.h"
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/limits.h"
@@ -14,7 +15,8 @@
 #include "tokens/merge.h"
 #include "tokens/split.h"
 
-/* Bytes that must be readable where a piece begins: a block, and the 16 bytes of a key that begins at its end. */
+/* Bytes that must be readable where a piece begins: a block, and the 16 bytes of a key that begins at its
+ * end. */
 #define READABLE (BLOCK_BYTES + 16)
 #define SMALL_BYTES 256 /* pieces up to here are merged without memory of their own */
 
@@ -140,8 +142,8 @@ static int merge(struct token_scratch *scratch, const char *piece, size_t len, s
 
 /* ---- counting ---- */
 
-static __attribute__((noinline)) int count_long(struct token_scratch *scratch, const char *piece, size_t len,
-	uint64_t *total)
+static __attribute__((noinline)) int count_long(
+	struct token_scratch *scratch, const char *piece, size_t len, uint64_t *total)
 {
 	struct cache_long *entry = NULL;
 	uint64_t cached = len <= CACHE_LONG_BYTES ? cache_long_get(scratch->cache, piece, len, &entry) : 0;
@@ -161,8 +163,8 @@ static __attribute__((noinline)) int count_long(struct token_scratch *scratch, c
 }
 
 /* A piece of up to 14 bytes, so it needs no memory to be merged. */
-static __attribute__((noinline)) uint64_t count_missed(struct token_scratch *scratch, const char *piece, size_t len,
-	struct cache_short key, uint32_t slot)
+static __attribute__((noinline)) uint64_t count_missed(
+	struct token_scratch *scratch, const char *piece, size_t len, struct cache_short key, uint32_t slot)
 {
 	uint64_t count = cache_get_second(scratch->cache, key, slot);
 	if (count)
@@ -188,8 +190,8 @@ static inline int count_piece(struct token_scratch *scratch, const char *piece, 
 }
 
 /* Counts the whole pieces of a block; *ret_done is where the first piece begins that is not one of them. */
-static inline int count_block(enum split_pattern pattern, struct token_scratch *scratch, const char *at, size_t len,
-	const char **ret_done, bool *ret_stuck, uint64_t *total)
+static inline int count_block(enum split_pattern pattern, struct token_scratch *scratch, const char *at,
+	size_t len, const char **ret_done, bool *ret_stuck, uint64_t *total)
 {
 	unsigned usable, begin = 0;
 	uint64_t sum = 0;
@@ -207,8 +209,8 @@ static inline int count_block(enum split_pattern pattern, struct token_scratch *
 }
 
 /*
- * Counts from *at while READABLE bytes can be read before `readable` and `end` is not reached. Stops with *ret_invalid
- * at a piece that is not UTF-8; *at is then where it begins.
+ * Counts from *at while READABLE bytes can be read before `readable` and `end` is not reached. Stops with
+ * *ret_invalid at a piece that is not UTF-8; *at is then where it begins.
  */
 static inline int count_span(enum split_pattern pattern, struct token_scratch *scratch, const char **at,
 	const char *end, const char *readable, uint64_t *total, bool *ret_invalid)
@@ -217,7 +219,8 @@ static inline int count_span(enum split_pattern pattern, struct token_scratch *s
 		const char *begin = *at;
 		if (!((begin[0] | begin[1]) & 0x80)) {
 			bool stuck;
-			int rc = count_block(pattern, scratch, begin, (size_t)(end - begin), at, &stuck, total);
+			int rc = count_block(
+				pattern, scratch, begin, (size_t)(end - begin), at, &stuck, total);
 			if (rc < 0)
 				return rc;
 			if (!stuck || readable - *at < READABLE)
@@ -235,21 +238,21 @@ static inline int count_span(enum split_pattern pattern, struct token_scratch *s
 	return 0;
 }
 
-static __attribute__((noinline)) int count_o200k(struct token_scratch *scratch, const char **at, const char *end,
-	const char *readable, uint64_t *total, bool *ret_invalid)
+static __attribute__((noinline)) int count_o200k(struct token_scratch *scratch, const char **at,
+	const char *end, const char *readable, uint64_t *total, bool *ret_invalid)
 {
 	return count_span(SPLIT_O200K, scratch, at, end, readable, total, ret_invalid);
 }
 
-static __attribute__((noinline)) int count_cl100k(struct token_scratch *scratch, const char **at, const char *end,
-	const char *readable, uint64_t *total, bool *ret_invalid)
+static __attribute__((noinline)) int count_cl100k(struct token_scratch *scratch, const char **at,
+	const char *end, const char *readable, uint64_t *total, bool *ret_invalid)
 {
 	return count_span(SPLIT_CL100K, scratch, at, end, readable, total, ret_invalid);
 }
 
 /* The last bytes are counted in a copy with zeros behind it. *ret_used < len only with *ret_invalid. */
-static int count_text(struct token_scratch *scratch, const char *text, size_t len, size_t *ret_used, uint64_t *total,
-	bool *ret_invalid)
+static int count_text(struct token_scratch *scratch, const char *text, size_t len, size_t *ret_used,
+	uint64_t *total, bool *ret_invalid)
 {
 	int (*count)(struct token_scratch *, const char **, const char *, const char *, uint64_t *, bool *) =
 		scratch->owner->pattern == SPLIT_O200K ? count_o200k : count_cl100k;
@@ -267,8 +270,8 @@ static int count_text(struct token_scratch *scratch, const char *text, size_t le
 	return rc;
 }
 
-int encoding_count(const struct encoding *encoding, struct token_scratch *scratch, const char *text, size_t len,
-	uint64_t *ret_tokens)
+int encoding_count(const struct encoding *encoding, struct token_scratch *scratch, const char *text,
+	size_t len, uint64_t *ret_tokens)
 {
 	uint64_t total = 0;
 	size_t used = 0;
@@ -331,8 +334,8 @@ static int append_text(struct token_scratch *scratch, const char *text, size_t l
 	return rc;
 }
 
-int encoding_encode(const struct encoding *encoding, struct token_scratch *scratch, const char *text, size_t len,
-	struct token_list *out)
+int encoding_encode(const struct encoding *encoding, struct token_scratch *scratch, const char *text,
+	size_t len, struct token_list *out)
 {
 	size_t used = 0;
 	bool invalid = false;

@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The classifier looks at each byte and the one before it: both have a kind, and the pair says which classes grow by
- * how much. All eight classes are 8-bit lanes of one 64-bit sum, so a byte costs two look-ups and an addition; the
- * lanes are emptied into wider ones before they can overflow.
+ * The classifier looks at each byte and the one before it: both have a kind, and the pair says which classes
+ * grow by how much. All eight classes are 8-bit lanes of one 64-bit sum, so a byte costs two look-ups and an
+ * addition; the lanes are emptied into wider ones before they can overflow.
  *
- * Amounts within a class are in proportion to the tokens they cost; what a class costs is its weight. Both are fitted
- * to the exact encodings (README.md says on which texts, and how well).
+ * Amounts within a class are in proportion to the tokens they cost; what a class costs is its weight. Both
+ * are fitted to the exact encodings (README.md says on which texts, and how well).
  */
 #include "tokens/estimate.h"
 
 enum token_class {
-	CLASS_LETTER,  /* ASCII letters that go on with a word, and blanks that go on with blanks */
-	CLASS_WORD,    /* beginnings: words, lines, indentation */
-	CLASS_SWITCH,  /* changes of case or to digits inside a word, numbers, letters rare in words: identifiers, base64 */
-	CLASS_MARK,    /* ASCII digits and punctuation */
-	CLASS_EUROPE,  /* accented Latin letters, Cyrillic */
-	CLASS_SOUTH,   /* Greek, Arabic, Hebrew, the scripts of India, South-East Asia, the Caucasus and Ethiopia */
-	CLASS_CJK,     /* Chinese, Japanese, Korean */
-	CLASS_SYMBOL,  /* typographic marks, arrows, boxes; emoji and all else of four bytes */
+	CLASS_LETTER, /* ASCII letters that go on with a word, and blanks that go on with blanks */
+	CLASS_WORD,   /* beginnings: words, lines, indentation */
+	CLASS_SWITCH, /* changes of case or to digits inside a word, numbers, letters rare in words:
+			 identifiers, base64 */
+	CLASS_MARK,   /* ASCII digits and punctuation */
+	CLASS_EUROPE, /* accented Latin letters, Cyrillic */
+	CLASS_SOUTH,  /* Greek, Arabic, Hebrew, the scripts of India, South-East Asia, the Caucasus and
+			 Ethiopia */
+	CLASS_CJK,    /* Chinese, Japanese, Korean */
+	CLASS_SYMBOL, /* typographic marks, arrows, boxes; emoji and all else of four bytes */
 };
 
 enum kind {
-	SP, NL, /* blanks, line ends */
-	LO, RA, UP, DI, MA, /* ASCII: lower case; the letters j q x z; upper case; digits; everything else */
+	SP, /* blanks */
+	NL, /* line ends */
+	LO, /* ASCII lower case but j q x z */
+	RA, /* j q x z */
+	UP, /* ASCII upper case */
+	DI, /* ASCII digits */
+	MA, /* everything else in ASCII */
 	TA, /* the second and later bytes of a character */
-	LA, CY, NE, IN, SE, SY, CJ, FO, /* first bytes: Latin, Cyrillic, near east, E0, E1, symbols, CJK, four bytes */
+	LA, /* first bytes: Latin */
+	CY, /* Cyrillic */
+	NE, /* Greek and the near east */
+	IN, /* E0: the scripts of India, Thai, Lao */
+	SE, /* E1: Georgian, Ethiopic, Khmer, Vietnamese accents */
+	SY, /* symbols, and all else of three bytes */
+	CJ, /* Chinese, Japanese, Korean */
+	FO, /* four bytes */
 	KINDS,
 };
 
@@ -51,12 +65,14 @@ static const uint8_t kind_of_byte[256] = {
 
 #define LANE(class, amount) ((uint64_t)(amount) << (8 * (class)))
 #define AMOUNT_MAX 9
-#define BLOCK_BYTES (255 / AMOUNT_MAX)               /* so many bytes cannot overflow a lane of 8 bits */
+#define BLOCK_BYTES (255 / AMOUNT_MAX) /* so many bytes cannot overflow a lane of 8 bits */
 #define BLOCKS_MAX (UINT16_MAX / (BLOCK_BYTES * AMOUNT_MAX)) /* … and so many blocks one of 16 */
 
 /* What follows each kind of byte before, in the order of enum kind. */
-#define AFTER(sp, nl, lo, ra, up, di, ma, ta, first) \
-	{ sp, nl, lo, ra, up, di, ma, ta, first, first, first, first, first, first, first, first }
+#define AFTER(sp, nl, lo, ra, up, di, ma, ta, first)                                                         \
+	{                                                                                                    \
+		sp, nl, lo, ra, up, di, ma, ta, first, first, first, first, first, first, first, first       \
+	}
 #define ALWAYS(lanes) AFTER(lanes, lanes, lanes, lanes, lanes, lanes, lanes, lanes, lanes)
 
 #define LETTER LANE(CLASS_LETTER, 2)
@@ -121,23 +137,24 @@ void token_classes_add(struct token_classes *classes, const char *text, size_t l
 			wide_even += lanes & even;
 			wide_odd += lanes >> 8 & even;
 		}
-		for (unsigned class = 0; class < TOKEN_CLASSES; class++) {
+		for (unsigned class = 0; class < TOKEN_CLASSES; class ++) {
 			uint64_t wide = class % 2 ? wide_odd : wide_even;
-			classes->count[class] = add_saturating(classes->count[class], wide >> (class / 2 * 16) & 0xffff);
+			classes->count[class] =
+				add_saturating(classes->count[class], wide >> (class / 2 * 16) & 0xffff);
 		}
 	}
 }
 
 void token_classes_sum(struct token_classes *into, const struct token_classes *from)
 {
-	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
 		into->count[class] = add_saturating(into->count[class], from->count[class]);
 }
 
 static uint64_t weigh(const struct token_classes *classes, const uint32_t weights[TOKEN_CLASSES])
 {
 	uint64_t sum = 0;
-	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
 		sum += (uint64_t)classes->count[class] * weights[class];
 	return (sum + 1023) / 1024;
 }

@@ -81,7 +81,8 @@ static struct image_size jpeg_size(const struct source *source)
 			at++;
 		/* SOF0 to SOF15 hold the size; C4, C8 and CC are tables, not frames. */
 		if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc)
-			return size_of(number_at(source, at + 7, 2, false), number_at(source, at + 5, 2, false));
+			return size_of(
+				number_at(source, at + 7, 2, false), number_at(source, at + 5, 2, false));
 		int64_t length = number_at(source, at + 2, 2, false);
 		if (marker < 0 || length < 2 || marker == 0xda || marker == 0xd9)
 			break;
@@ -98,11 +99,13 @@ static struct image_size webp_size(const struct source *source)
 	}
 	if (has_text(source, 12, "VP8L") && byte_at(source, 20) == 0x2f) {
 		int64_t bits = number_at(source, 21, 4, true);
-		return bits < 0 ? (struct image_size){0, 0} : size_of((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1);
+		return bits < 0 ? (struct image_size){0, 0}
+				: size_of((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1);
 	}
 	if (has_text(source, 12, "VP8 ") && number_at(source, 23, 3, false) == 0x9d012a) {
 		int64_t width = number_at(source, 26, 2, true), height = number_at(source, 28, 2, true);
-		return width < 0 || height < 0 ? (struct image_size){0, 0} : size_of(width & 0x3fff, height & 0x3fff);
+		return width < 0 || height < 0 ? (struct image_size){0, 0}
+					       : size_of(width & 0x3fff, height & 0x3fff);
 	}
 	return (struct image_size){0, 0};
 }
@@ -183,7 +186,8 @@ static uint64_t by_gemini(uint64_t width, uint64_t height)
 	return 258 * divide_up(width, 768) * divide_up(height, 768);
 }
 
-static uint64_t by_rule(const struct model_facts *facts, uint64_t width, uint64_t height, enum image_detail detail)
+static uint64_t by_rule(
+	const struct model_facts *facts, uint64_t width, uint64_t height, enum image_detail detail)
 {
 	switch (facts->images) {
 	case IMAGES_ANTHROPIC:
@@ -205,7 +209,8 @@ uint64_t image_tokens(const struct model_facts *facts, struct image_size size, e
 {
 	bool known = size.width && size.height;
 	uint64_t tokens = by_rule(facts, known ? size.width : 1024, known ? size.height : 1024, detail);
-	bool cheap = facts->images == IMAGES_OPENAI_TILES && detail == IMAGE_DETAIL_LOW; /* the same for any size */
+	bool cheap = facts->images == IMAGES_OPENAI_TILES &&
+		     detail == IMAGE_DETAIL_LOW; /* the same for any size */
 	if (!known && !cheap && tokens < IMAGE_DEFAULT_TOKENS)
 		tokens = IMAGE_DEFAULT_TOKENS;
 	return tokens ? tokens : 1;

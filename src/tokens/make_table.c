@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program of the build, not of the library: turns a rank file ("base64 rank" a line) into the table of table.h and
- * an assembler file that includes it, so that the table lies in .rodata and is shared between processes.
+ * A program of the build, not of the library: turns a rank file ("base64 rank" a line) into the table of
+ *table.h and an assembler file that includes it, so that the table lies in .rodata and is shared between
+ *processes.
  *
  *	make_table RANKS NAME TABLE ASSEMBLER DEPFILE
  *
- * If RANKS does not exist the table says that it has no tokens. Since the depfile names RANKS, ninja runs this again
- * when the file appears, and files that would not change are left alone.
+ * If RANKS does not exist the table says that it has no tokens. Since the depfile names RANKS, ninja runs
+ *this again when the file appears, and files that would not change are left alone.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -122,7 +123,7 @@ static void build_trie(const struct vocabulary *words)
 static uint64_t *slots;
 static uint8_t *base_taken;
 static uint32_t slot_end = 512; /* no slot from here on is in use */
-static uint32_t *forward;       /* from a slot in use towards the next free one; a free slot has itself */
+static uint32_t *forward;	/* from a slot in use towards the next free one; a free slot has itself */
 
 static bool base_fits(uint32_t base, uint32_t child)
 {
@@ -146,7 +147,8 @@ static uint32_t next_free(uint32_t slot)
 static uint32_t find_base(uint32_t child)
 {
 	uint32_t slot = next_free(256);
-	for (unsigned tried = 0; slot < slot_end && tried < PROBE_LIMIT; tried++, slot = next_free(slot + 1)) {
+	for (unsigned tried = 0; slot < slot_end && tried < PROBE_LIMIT;
+		tried++, slot = next_free(slot + 1)) {
 		if (base_fits(slot ^ trie[child].label, child))
 			return slot ^ trie[child].label;
 	}
@@ -157,7 +159,8 @@ static uint32_t find_base(uint32_t child)
 
 static void place_nodes(uint32_t root)
 {
-	uint32_t *queue = need(calloc(trie_count, sizeof(*queue))), *at = need(calloc(trie_count, sizeof(*at)));
+	uint32_t *queue = need(calloc(trie_count, sizeof(*queue))),
+		 *at = need(calloc(trie_count, sizeof(*at)));
 	uint32_t head = 0, tail = 0;
 	slots = need(calloc(SLOTS_MAX, sizeof(*slots)));
 	base_taken = need(calloc(SLOTS_MAX, 1));
@@ -201,8 +204,8 @@ static uint32_t find_token(const uint8_t *bytes, size_t len)
 /* ---- how merging makes each token ---- */
 
 /*
- * Merges the bytes of `token` as the reference does (lowest rank first, of equals the leftmost) until two parts are
- * left; those are its left and right. False if another number of parts remains.
+ * Merges the bytes of `token` as the reference does (lowest rank first, of equals the leftmost) until two
+ * parts are left; those are its left and right. False if another number of parts remains.
  */
 static bool split_of(const struct vocabulary *words, uint32_t token, uint32_t *ret_left, uint32_t *ret_right)
 {
@@ -244,8 +247,8 @@ static uint64_t *describe_tokens(const struct vocabulary *words)
 				prefix = node_token_plus_one(node) - 1;
 		}
 		tokens[token] = left | (uint64_t)right << TABLE_TOKEN_BITS |
-			(uint64_t)prefix << (2 * TABLE_TOKEN_BITS) |
-			(uint64_t)words->lengths[token] << (3 * TABLE_TOKEN_BITS);
+				(uint64_t)prefix << (2 * TABLE_TOKEN_BITS) |
+				(uint64_t)words->lengths[token] << (3 * TABLE_TOKEN_BITS);
 	}
 	return tokens;
 }
@@ -306,9 +309,14 @@ static char *make_table(const struct vocabulary *words, size_t *ret_len)
 	size_t filter_size = words->count ? ((size_t)4 << header.pair_bits) / 8 : 0;
 	uint64_t *filter = need(calloc(filter_size + 1, 1));
 	uint32_t *pairs = words->count ? build_pairs(tokens, words->count, header.pair_bits, filter) : NULL;
-	struct { const void *data; size_t len; } parts[] = {
-		{&header, sizeof(header)}, {slots, header.node_count * sizeof(*slots)},
-		{tokens, words->count * sizeof(*tokens)}, {pairs, pairs ? sizeof(*pairs) << header.pair_bits : 0},
+	struct {
+		const void *data;
+		size_t len;
+	} parts[] = {
+		{&header, sizeof(header)},
+		{slots, header.node_count * sizeof(*slots)},
+		{tokens, words->count * sizeof(*tokens)},
+		{pairs, pairs ? sizeof(*pairs) << header.pair_bits : 0},
 		{filter, filter_size},
 	};
 	size_t len = 0, count = sizeof(parts) / sizeof(*parts);
@@ -326,14 +334,16 @@ static char *make_table(const struct vocabulary *words, size_t *ret_len)
 }
 
 /* The checksum makes the text another one whenever the table is, so that it is assembled again. */
-static void write_assembler(const char *path, const char *name, const char *table_path, const char *table, size_t len)
+static void write_assembler(
+	const char *path, const char *name, const char *table_path, const char *table, size_t len)
 {
 	char text[8192];
 	uint64_t checksum = 0xcbf29ce484222325u;
 	for (size_t i = 0; i < len; i++)
 		checksum = (checksum ^ (unsigned char)table[i]) * 0x100000001b3u;
 	int written = snprintf(text, sizeof(text),
-		"/* %016llx */\n\t.section .rodata\n\t.balign 64\n\t.globl token_table_%s\n\t.hidden token_table_%s\n"
+		"/* %016llx */\n\t.section .rodata\n\t.balign 64\n\t.globl token_table_%s\n\t.hidden "
+		"token_table_%s\n"
 		"\t.type token_table_%s, %%object\ntoken_table_%s:\n\t.incbin \"%s\"\n"
 		"\t.size token_table_%s, . - token_table_%s\n\t.section .note.GNU-stack,\"\",%%progbits\n",
 		(unsigned long long)checksum, name, name, name, name, table_path, name, name);

@@ -67,9 +67,9 @@ static inline uint32_t merged(const struct merge_table *table, uint32_t left, ui
 }
 
 /*
- * Whether merging leaves `left` and `right` as neighbours. Merging is undone step by step, the higher rank first: at each step the
- * parts that face each other must not merge to a token that would have come before the step that is undone. Of equal ranks the
- * leftmost merge comes first.
+ * Whether merging leaves `left` and `right` as neighbours. Merging is undone step by step, the higher rank
+ * first: at each step the parts that face each other must not merge to a token that would have come before
+ * the step that is undone. Of equal ranks the leftmost merge comes first.
  */
 static bool stay_apart(const struct merge_table *table, uint32_t left, uint32_t right)
 {
@@ -99,18 +99,19 @@ static bool stay_apart(const struct merge_table *table, uint32_t left, uint32_t 
 	}
 }
 
-static inline bool stay_apart_remembered(const struct merge_table *table, struct merge_memory *memory, uint32_t left,
-	uint32_t right)
+static inline bool stay_apart_remembered(
+	const struct merge_table *table, struct merge_memory *memory, uint32_t left, uint32_t right)
 {
-	uint64_t pair = (uint64_t)left << TABLE_TOKEN_BITS | right, key = (pair + 1) << 1; /* never 0, an empty slot */
+	uint64_t pair = (uint64_t)left << TABLE_TOKEN_BITS | right, key = (pair + 1)
+									  << 1; /* never 0, an empty slot */
 	uint64_t *slot = &memory->pairs[pair * 0x9e3779b97f4a7c15u >> (64 - MERGE_MEMORY_BITS)];
 	if (*slot >> 1 != key >> 1)
 		*slot = key | stay_apart(table, left, right);
 	return *slot & 1;
 }
 
-size_t merge_piece(const struct merge_table *table, struct merge_memory *memory, const char *piece, size_t len,
-	uint8_t *lengths, uint64_t *given_up)
+size_t merge_piece(const struct merge_table *table, struct merge_memory *memory, const char *piece,
+	size_t len, uint8_t *lengths, uint64_t *given_up)
 {
 	const char *end = piece + len;
 	size_t at = 0, count = 0;
@@ -130,12 +131,14 @@ size_t merge_piece(const struct merge_table *table, struct merge_memory *memory,
 		}
 		token = token_prefix(table->tokens[token]);
 		while (token == TABLE_NONE) {
-			/* No token fits here: this position is given up, and the token before it made shorter. */
+			/* No token fits here: this position is given up, and the token before it made
+			 * shorter. */
 			given_up[at / 64] |= 1ull << (at % 64);
 			at -= lengths[--count];
 			token = token_prefix(table->tokens[before]);
-			before = count ? merge_whole(table, piece + at - lengths[count - 1], lengths[count - 1]) :
-					 TABLE_NONE;
+			before = count ? merge_whole(
+						 table, piece + at - lengths[count - 1], lengths[count - 1])
+				       : TABLE_NONE;
 		}
 	}
 }

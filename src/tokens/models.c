@@ -13,8 +13,9 @@
 #define BY_AREA(rule) rule, 0, 0, 0
 
 /*
- * The longest prefix that fits decides, so the order does not matter. Models that are newer than the published rules
- * (gpt-5.x, gpt-6, gpt-oss) get the patch rule at the price of a small model, which is the higher one.
+ * The longest prefix that fits decides, so the order does not matter. Models that are newer than the
+ * published rules (gpt-5.x, gpt-6, gpt-oss) get the patch rule at the price of a small model, which is the
+ * higher one.
  */
 static const struct {
 	const char *prefix;

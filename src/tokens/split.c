@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The alternatives of the patterns are tried in their order. Where the expression would backtrack, the function says
- * how far and why; nothing is scanned more than twice.
+ * The alternatives of the patterns are tried in their order. Where the expression would backtrack, the
+ * function says how far and why; nothing is scanned more than twice.
  */
 #include "tokens/split.h"
 #include "tokens/character.h"
@@ -59,9 +59,10 @@ static const char *add_contraction(struct splitter *splitter, const char *at)
 }
 
 /*
- * [U]*[W]+ at `at`; NULL if it does not match. The upper part takes all it can. If a character that is only lower
- * follows, the lower part goes on from there. Else the upper part must give back: its last character that may stand in both parts
- * becomes the lower part; what is behind that one is upper only, so the lower part ends right after it.
+ * [U]*[W]+ at `at`; NULL if it does not match. The upper part takes all it can. If a character that is only
+ * lower follows, the lower part goes on from there. Else the upper part must give back: its last character
+ * that may stand in both parts becomes the lower part; what is behind that one is upper only, so the lower
+ * part ends right after it.
  */
 static const char *upper_then_lower(struct splitter *splitter, const char *at)
 {
@@ -89,7 +90,8 @@ static const char *word_o200k(struct splitter *splitter, const char *at, struct 
 	if (!end && first.bits & (CHARACTER_UPPER | CHARACTER_LOWER))
 		end = upper_then_lower(splitter, at);
 	if (!end) {
-		/* [U]+[W]*: no lower character follows the upper ones, or the first alternative had matched. */
+		/* [U]+[W]*: no lower character follows the upper ones, or the first alternative had matched.
+		 */
 		const char *start = prefix ? at + first.bytes : at;
 		end = run(splitter, start, CHARACTER_UPPER);
 		if (end == start)
@@ -132,14 +134,13 @@ static const char *other(struct splitter *splitter, const char *at, enum split_p
 	}
 	if (at == start)
 		return NULL;
-	while (at < splitter->end &&
-		(*at == '\r' || *at == '\n' || (pattern == SPLIT_O200K && *at == '/')))
+	while (at < splitter->end && (*at == '\r' || *at == '\n' || (pattern == SPLIT_O200K && *at == '/')))
 		at++;
 	return at;
 }
 
-/* \s*[\r\n]+ | \s+(?!\S) | \s+: up to the last line end; else all but the last character, which the next piece
- * may want; but all of it at the end of the text, or if it is only one. */
+/* \s*[\r\n]+ | \s+(?!\S) | \s+: up to the last line end; else all but the last character, which the next
+ * piece may want; but all of it at the end of the text, or if it is only one. */
 static const char *space(struct splitter *splitter, const char *at)
 {
 	const char *start = at, *newline_end = NULL, *last = at;
@@ -167,8 +168,8 @@ const char *split_piece(enum split_pattern pattern, const char *at, const char *
 	if (first.bits & CHARACTER_NUMBER)
 		piece_end = number(&splitter, at);
 	else
-		piece_end = pattern == SPLIT_O200K ? word_o200k(&splitter, at, first) :
-						     word_cl100k(&splitter, at, first);
+		piece_end = pattern == SPLIT_O200K ? word_o200k(&splitter, at, first)
+						   : word_cl100k(&splitter, at, first);
 	if (!piece_end)
 		piece_end = other(&splitter, at, pattern);
 	if (!piece_end)

@@ -81,7 +81,8 @@ static bool read_gemini(const struct json *usage, struct usage_figures *figures)
 }
 
 /* Anthropic and OpenAI's responses share two names; the former's cache figures stand beside them. */
-static bool read_input_output(const struct json *usage, struct usage_figures *figures, enum usage_dialect *ret_dialect)
+static bool read_input_output(
+	const struct json *usage, struct usage_figures *figures, enum usage_dialect *ret_dialect)
 {
 	bool found = read_figure(usage, "input_tokens", &figures->input);
 	found |= read_figure(usage, "output_tokens", &figures->output);

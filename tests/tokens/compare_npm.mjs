@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compares every token with npm tiktoken (the reference implementation as WASM), for both encodings:
 //
-//	node tests/tokens/compare_npm.mjs --helper BUILD/tests/token_lines --modules .deps/bench/node_modules
+//	node tests/tokens/compare_npm.mjs --helper BUILD/tests/tokens/token_lines --modules .deps/bench/node_modules
 //		[--seed N] [--count 30000] [FOLDER…]
 //
 // The texts are COUNT seeded random Unicode strings, and all files of the folders. Exit 0: no difference; 1: there are

@@ -42,7 +42,8 @@ static void classifier__best_equals_portable(void **state)
 	}
 }
 
-/* Every start that a block gives, up to the last, is where split_piece ends a piece, and none is left out between. */
+/* Every start that a block gives, up to the last, is where split_piece ends a piece, and none is left out
+ * between. */
 static void check_block(enum split_pattern pattern, const char *block, size_t len)
 {
 	unsigned usable;
@@ -54,8 +55,8 @@ static void check_block(enum split_pattern pattern, const char *block, size_t le
 		bool invalid = false;
 		at = split_piece(pattern, at, block + len, &invalid);
 		if (at != next)
-			fail_msg("pattern %d: a piece ends at %d, the block says %d: %.*s", pattern, (int)(at - block),
-				(int)(next - block), (int)len, block);
+			fail_msg("pattern %d: a piece ends at %d, the block says %d: %.*s", pattern,
+				(int)(at - block), (int)(next - block), (int)len, block);
 	}
 }
 
@@ -63,7 +64,13 @@ static void starts__are_those_of_the_splitter(void **state)
 {
 	(void)state;
 	static const char *const alphabets[] = {
-		"''stlerv SLaB  \t\n\n\r/.(12", "aB'sl ", "' \n\t.\r", "12 a'", "/\n.; a", "abcdefgh ,.ABC\n'll're've", " \t\n\x1c\x0b",
+		"''stlerv SLaB  \t\n\n\r/.(12",
+		"aB'sl ",
+		"' \n\t.\r",
+		"12 a'",
+		"/\n.; a",
+		"abcdefgh ,.ABC\n'll're've",
+		" \t\n\x1c\x0b",
 	};
 	start_random();
 	for (int round = 0; round < 300000; round++) {
@@ -72,7 +79,8 @@ static void starts__are_those_of_the_splitter(void **state)
 		size_t len = 1 + next_random(sizeof(text) - BLOCK_BYTES - 1);
 		memset(text, 0, sizeof(text));
 		for (size_t i = 0; i < len; i++)
-			text[i] = next_random(200) ? alphabet[next_random((uint32_t)strlen(alphabet))] : (char)next_random(128);
+			text[i] = next_random(200) ? alphabet[next_random((uint32_t)strlen(alphabet))]
+						   : (char)next_random(128);
 		check_block(round % 2 ? SPLIT_O200K : SPLIT_CL100K, text, len);
 	}
 }
@@ -84,7 +92,8 @@ static void starts__stop_at_a_character_outside_ascii(void **state)
 	unsigned usable;
 	uint64_t starts = block_starts(SPLIT_O200K, block_classifier_best(), text, strlen(text), &usable);
 	assert_int_equal(usable, 14);
-	assert_int_equal(starts, 1 | 1 << 3 | 1 << 7); /* " two", " three"; the blank at 13 waits for what follows */
+	assert_int_equal(
+		starts, 1 | 1 << 3 | 1 << 7); /* " two", " three"; the blank at 13 waits for what follows */
 }
 
 static void contraction__every_form(void **state)
@@ -94,18 +103,46 @@ static void contraction__every_form(void **state)
 		const char *text;
 		size_t bytes;
 	} forms[] = {
-		{"'s", 2}, {"'S", 2}, {"'t", 2}, {"'m", 2}, {"'d", 2}, {"'re", 3}, {"'RE", 3}, {"'vE", 3}, {"'ll", 3}, {"'Ll", 3},
-		{"'\xc5\xbf", 3}, {"'", 0}, {"'r", 0}, {"'l", 0}, {"'rx", 0}, {"'x", 0}, {"s", 0}, {"''s", 0}, {"'3e", 0}, {"'\xc5\x9f", 0},
+		{"'s", 2},
+		{"'S", 2},
+		{"'t", 2},
+		{"'m", 2},
+		{"'d", 2},
+		{"'re", 3},
+		{"'RE", 3},
+		{"'vE", 3},
+		{"'ll", 3},
+		{"'Ll", 3},
+		{"'\xc5\xbf", 3},
+		{"'", 0},
+		{"'r", 0},
+		{"'l", 0},
+		{"'rx", 0},
+		{"'x", 0},
+		{"s", 0},
+		{"''s", 0},
+		{"'3e", 0},
+		{"'\xc5\x9f", 0},
 	};
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
-		assert_int_equal(split_contraction(forms[i].text, forms[i].text + strlen(forms[i].text)), forms[i].bytes);
+		assert_int_equal(split_contraction(forms[i].text, forms[i].text + strlen(forms[i].text)),
+			forms[i].bytes);
 }
 
 static void invalid_utf8__is_told(void **state)
 {
 	(void)state;
 	static const char *const bad[] = {
-		"\x80", "\xff", "\xc3", "\xc0\xaf", "\xe2\x82", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x80\x80\x80", "a\xff", " \xc3",
+		"\x80",
+		"\xff",
+		"\xc3",
+		"\xc0\xaf",
+		"\xe2\x82",
+		"\xed\xa0\x80",
+		"\xf4\x90\x80\x80",
+		"\xf0\x80\x80\x80",
+		"a\xff",
+		" \xc3",
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		for (int pattern = 0; pattern < 2; pattern++) {

@@ -21,7 +21,7 @@ static void b3_anthropic_cache_figures__stand_beside_input(void **state)
 {
 	(void)state;
 	struct token_usage usage = read_usage("{\"input_tokens\":99,\"cache_read_input_tokens\":150000,"
-		"\"cache_creation_input_tokens\":5000,\"output_tokens\":140}");
+					      "\"cache_creation_input_tokens\":5000,\"output_tokens\":140}");
 	assert_int_equal(usage.input, 155099);
 	assert_int_equal(token_usage_context(&usage), 155239);
 	assert_int_equal(usage.cached, 150000);
@@ -31,8 +31,10 @@ static void b3_anthropic_cache_figures__stand_beside_input(void **state)
 static void b3_openai_cached_tokens__are_inside_prompt_tokens(void **state)
 {
 	(void)state;
-	struct token_usage usage = read_usage("{\"prompt_tokens\":155099,\"completion_tokens\":140,\"total_tokens\":155239,"
-		"\"prompt_tokens_details\":{\"cached_tokens\":150000},\"completion_tokens_details\":{\"reasoning_tokens\":64}}");
+	struct token_usage usage =
+		read_usage("{\"prompt_tokens\":155099,\"completion_tokens\":140,\"total_tokens\":155239,"
+			   "\"prompt_tokens_details\":{\"cached_tokens\":150000},\"completion_tokens_"
+			   "details\":{\"reasoning_tokens\":64}}");
 	assert_int_equal(usage.input, 155099);
 	assert_int_equal(usage.cached, 150000);
 	assert_int_equal(usage.output, 140);
@@ -47,12 +49,18 @@ static void b3_every_dialect__gives_the_same_context(void **state)
 		const char *usage;
 		uint64_t input, cached, output;
 	} reports[] = {
-		{"{\"input_tokens\":1000,\"input_tokens_details\":{\"cached_tokens\":800},\"output_tokens\":50}", 1000, 800, 50},
-		{"{\"input_tokens\":200,\"cache_read_input_tokens\":800,\"output_tokens\":50}", 1000, 800, 50},
-		{"{\"input_tokens\":1000,\"cache_read_input_tokens\":null,\"output_tokens\":50}", 1000, 0, 50},
-		{"{\"prompt_tokens\":1000,\"completion_tokens\":50,\"prompt_tokens_details\":null}", 1000, 0, 50},
+		{"{\"input_tokens\":1000,\"input_tokens_details\":{\"cached_tokens\":800},\"output_tokens\":"
+		 "50}",
+			1000, 800, 50},
+		{"{\"input_tokens\":200,\"cache_read_input_tokens\":800,\"output_tokens\":50}", 1000, 800,
+			50},
+		{"{\"input_tokens\":1000,\"cache_read_input_tokens\":null,\"output_tokens\":50}", 1000, 0,
+			50},
+		{"{\"prompt_tokens\":1000,\"completion_tokens\":50,\"prompt_tokens_details\":null}", 1000, 0,
+			50},
 		{"{\"promptTokenCount\":1000,\"cachedContentTokenCount\":800,\"candidatesTokenCount\":30,"
-		 "\"thoughtsTokenCount\":20}", 1000, 800, 50},
+		 "\"thoughtsTokenCount\":20}",
+			1000, 800, 50},
 		{"{\"input_tokens\":1e3,\"output_tokens\":50.0}", 1000, 0, 50},
 	};
 	for (size_t i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
@@ -67,7 +75,8 @@ static void b3_every_dialect__gives_the_same_context(void **state)
 static void usage__that_is_none_is_refused(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"{}", "[]", "null", "7", "{\"input_tokens\":-1}", "{\"prompt_tokens\":\"12\"}", "{\"total_tokens\":5}"};
+	static const char *const bad[] = {"{}", "[]", "null", "7", "{\"input_tokens\":-1}",
+		"{\"prompt_tokens\":\"12\"}", "{\"total_tokens\":5}"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct json usage;
 		struct token_usage result;
@@ -150,7 +159,8 @@ static void calibration__settles_at_the_provider_s_ratio(void **state)
 	struct token_counter counter = estimate_counter();
 	for (int i = 0; i < 60; i++) {
 		/* What the counter says of 10,000 raw tokens by now; the provider says 13,000. */
-		struct token_measurement sent = {1, 10000ull * counter.factor / COUNTER_FACTOR_ONE, counter.factor};
+		struct token_measurement sent = {
+			1, 10000ull * counter.factor / COUNTER_FACTOR_ONE, counter.factor};
 		struct token_usage usage = usage_of(13000, 0);
 		assert_true(token_counter_observe(&counter, &sent, 1, &usage));
 	}

@@ -122,7 +122,8 @@ static uint32_t next_random(uint32_t below)
 static void random_bytes__count_equals_encode(void **state)
 {
 	(void)state;
-	static const char alphabet[] = "''stlerv SLaB  \t\n\n\r/.(12\0\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80\xcc\x81\xff";
+	static const char alphabet[] =
+		"''stlerv SLaB  \t\n\n\r/.(12\0\xc3\xa9\xe4\xb8\xad\xf0\x9f\x98\x80\xcc\x81\xff";
 	const char *given = getenv("TOKENS_SEED");
 	seed_state = given ? (uint32_t)strtoul(given, NULL, 10) : 20260904;
 	print_message("TOKENS_SEED=%lu\n", (unsigned long)seed_state);
@@ -131,12 +132,14 @@ static void random_bytes__count_equals_encode(void **state)
 		size_t len = next_random(next_random(8) ? 40 : 300);
 		char *text = malloc(len ? len : 1);
 		for (size_t i = 0; i < len; i++)
-			text[i] = next_random(50) ? alphabet[next_random(sizeof(alphabet) - 1)] : (char)next_random(256);
+			text[i] = next_random(50) ? alphabet[next_random(sizeof(alphabet) - 1)]
+						  : (char)next_random(256);
 		struct token_list list = {0};
 		assert_int_equal(encoding_encode(encoding, scratch, text, len, &list), 0);
 		uint64_t tokens = count(encoding, text, len);
 		if (tokens != list.count)
-			fail_msg("round %d: counted %llu, encoded %zu", round, (unsigned long long)tokens, list.count);
+			fail_msg("round %d: counted %llu, encoded %zu", round, (unsigned long long)tokens,
+				list.count);
 		token_list_release(&list);
 		free(text);
 	}
@@ -156,7 +159,10 @@ static void unbroken_megabyte__is_counted(void **state)
 		const char *unit;
 		uint64_t o200k, cl100k; /* of 1,000,000 units, by the reference on shorter runs, extended */
 	} runs[] = {
-		{"1", 333334, 333334}, {"a", 125000, 125000}, {" ", 7813, 7813}, {"\n", 62500, 31250},
+		{"1", 333334, 333334},
+		{"a", 125000, 125000},
+		{" ", 7813, 7813},
+		{"\n", 62500, 31250},
 	};
 	enum { UNITS = 1000000 };
 	char *text = malloc(UNITS);
@@ -192,9 +198,12 @@ static void unbroken_characters__cjk_and_emoji_are_counted(void **state)
 static void scratch__serves_both_encodings_in_turn(void **state)
 {
 	(void)state;
-	/* From bands.tsv: the two encodings differ on this text, so a count of the other one would be seen. */
-	const char *text = "\xd0\x9a\xd0\xbe\xd0\xb3\xd0\xb4\xd0\xb0 \xd0\xbf\xd0\xbe\xd0\xb5\xd0\xb7\xd0\xb4";
-	uint64_t first = count(built_in(names[0]), text, strlen(text)), second = count(built_in(names[1]), text, strlen(text));
+	/* From bands.tsv: the two encodings differ on this text, so a count of the other one would be seen.
+	 */
+	const char *text =
+		"\xd0\x9a\xd0\xbe\xd0\xb3\xd0\xb4\xd0\xb0 \xd0\xbf\xd0\xbe\xd0\xb5\xd0\xb7\xd0\xb4";
+	uint64_t first = count(built_in(names[0]), text, strlen(text)),
+		 second = count(built_in(names[1]), text, strlen(text));
 	assert_int_not_equal(first, second);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(count(built_in(names[0]), text, strlen(text)), first);
@@ -217,12 +226,28 @@ static void models__have_the_encoding_that_is_published(void **state)
 	static const struct {
 		const char *model, *encoding;
 	} known[] = {
-		{"gpt-4o", names[0]}, {"gpt-4o-mini-2024-07-18", names[0]}, {"openai/gpt-4.1", names[0]}, {"gpt-5-mini", names[0]},
-		{"o1-preview", names[0]}, {"o3-mini", names[0]}, {"o4-mini", names[0]}, {"GPT-4O", names[0]}, {"gpt-oss-120b", names[0]},
-		{"ft:gpt-4o-2024-08-06:acme::abc", names[0]}, {"gpt-4", names[1]}, {"gpt-4-turbo-2024-04-09", names[1]},
-		{"gpt-4-0613", names[1]}, {"gpt-3.5-turbo", names[1]}, {"gpt-35-turbo", names[1]}, {"ft:gpt-3.5-turbo:x", names[1]},
-		{"text-embedding-3-small", names[1]}, {"claude-opus-4-1", NULL}, {"gemini-2.5-pro", NULL}, {"llama-3.3-70b", NULL},
-		{"", NULL}, {"mistral-large", NULL},
+		{"gpt-4o", names[0]},
+		{"gpt-4o-mini-2024-07-18", names[0]},
+		{"openai/gpt-4.1", names[0]},
+		{"gpt-5-mini", names[0]},
+		{"o1-preview", names[0]},
+		{"o3-mini", names[0]},
+		{"o4-mini", names[0]},
+		{"GPT-4O", names[0]},
+		{"gpt-oss-120b", names[0]},
+		{"ft:gpt-4o-2024-08-06:acme::abc", names[0]},
+		{"gpt-4", names[1]},
+		{"gpt-4-turbo-2024-04-09", names[1]},
+		{"gpt-4-0613", names[1]},
+		{"gpt-3.5-turbo", names[1]},
+		{"gpt-35-turbo", names[1]},
+		{"ft:gpt-3.5-turbo:x", names[1]},
+		{"text-embedding-3-small", names[1]},
+		{"claude-opus-4-1", NULL},
+		{"gemini-2.5-pro", NULL},
+		{"llama-3.3-70b", NULL},
+		{"", NULL},
+		{"mistral-large", NULL},
 	};
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		const char *name = encoding_name_for_model(known[i].model);
@@ -260,7 +285,8 @@ static void plain_release(void *context, void *memory)
 	free(memory);
 }
 
-/* A long piece needs memory to be merged, an invalid one to be mended; each failing allocation must come back. */
+/* A long piece needs memory to be merged, an invalid one to be mended; each failing allocation must come
+ * back. */
 static void out_of_memory__is_an_error_and_nothing_leaks(void **state)
 {
 	(void)state;

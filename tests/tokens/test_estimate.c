@@ -9,16 +9,26 @@
 #include "tokens/estimate.h"
 #include "tokens/token_files.h"
 
-/* Percent of the known count: at least and at most, for the common weights against cl100k_base and for the large
- * ones against o200k_base. */
+/* Percent of the known count: at least and at most, for the common weights against cl100k_base and for the
+ * large ones against o200k_base. */
 static const struct band {
 	const char *name;
 	unsigned common_low, common_high, large_low, large_high;
 } bands[] = {
-	{"english", 86, 165, 86, 165}, {"german", 73, 135, 75, 135}, {"russian", 78, 140, 78, 160},
-	{"arabic", 95, 135, 80, 125}, {"chinese", 76, 125, 76, 125}, {"japanese", 76, 125, 76, 125},
-	{"korean", 80, 115, 90, 120}, {"hindi", 79, 140, 85, 180}, {"code", 85, 175, 85, 170}, {"base64", 95, 112, 95, 115},
-	{"json", 95, 120, 95, 120}, {"emoji", 95, 110, 95, 140}, {"cjk_160", 76, 140, 76, 125}, {"ascii_160", 86, 165, 86, 165},
+	{"english", 86, 165, 86, 165},
+	{"german", 73, 135, 75, 135},
+	{"russian", 78, 140, 78, 160},
+	{"arabic", 95, 135, 80, 125},
+	{"chinese", 76, 125, 76, 125},
+	{"japanese", 76, 125, 76, 125},
+	{"korean", 80, 115, 90, 120},
+	{"hindi", 79, 140, 85, 180},
+	{"code", 85, 175, 85, 170},
+	{"base64", 95, 112, 95, 115},
+	{"json", 95, 120, 95, 120},
+	{"emoji", 95, 110, 95, 140},
+	{"cjk_160", 76, 140, 76, 125},
+	{"ascii_160", 86, 165, 86, 165},
 };
 
 struct known {
@@ -82,8 +92,10 @@ static void x09_estimate__is_within_its_band_for_every_script(void **state)
 	for (size_t i = 0; i < sizeof(bands) / sizeof(*bands); i++) {
 		const struct known *text = find(bands[i].name);
 		struct token_classes classes = classes_of(text);
-		check_within(text->name, token_classes_estimate(&classes), text->cl100k, bands[i].common_low, bands[i].common_high);
-		check_within(text->name, token_classes_estimate_large(&classes), text->o200k, bands[i].large_low, bands[i].large_high);
+		check_within(text->name, token_classes_estimate(&classes), text->cl100k, bands[i].common_low,
+			bands[i].common_high);
+		check_within(text->name, token_classes_estimate_large(&classes), text->o200k,
+			bands[i].large_low, bands[i].large_high);
 	}
 }
 
@@ -112,7 +124,8 @@ static void classes__add_up_along_a_path(void **state)
 {
 	(void)state;
 	const struct known *first = find("russian"), *second = find("json");
-	struct token_classes both = classes_of(first), other = classes_of(second), one_by_one = classes_of(first);
+	struct token_classes both = classes_of(first), other = classes_of(second),
+			     one_by_one = classes_of(first);
 	token_classes_sum(&both, &other);
 	token_classes_add(&one_by_one, second->text, second->len);
 	assert_memory_equal(&both, &one_by_one, sizeof(both));
@@ -121,7 +134,8 @@ static void classes__add_up_along_a_path(void **state)
 static void classes__of_a_long_text_are_those_of_its_repetitions(void **state)
 {
 	(void)state;
-	/* Long enough that the narrow lanes are emptied thousands of times; begins and ends with a line end. */
+	/* Long enough that the narrow lanes are emptied thousands of times; begins and ends with a line end.
+	 */
 	enum { TIMES = 3000 };
 	const char line[] = "\nVar x1 = \xd0\x96 \xe4\xb8\xad \xf0\x9f\x98\x80 \xc3\xa9jqxz;;\n";
 	size_t len = sizeof(line) - 1;
@@ -133,8 +147,9 @@ static void classes__of_a_long_text_are_those_of_its_repetitions(void **state)
 	token_classes_add(&one, text, len);
 	token_classes_add(&pair, text, 2 * len);
 	token_classes_add(&all, text, len * TIMES);
-	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
-		assert_int_equal(all.count[class], one.count[class] + (TIMES - 1) * (pair.count[class] - one.count[class]));
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
+		assert_int_equal(all.count[class],
+			one.count[class] + (TIMES - 1) * (pair.count[class] - one.count[class]));
 	free(text);
 }
 
@@ -146,7 +161,7 @@ static void classes__saturate(void **state)
 	token_classes_add(&one, "a1 \xd0\x96\xe4\xb8\xad!", 9);
 	token_classes_sum(&full, &one);
 	token_classes_add(&full, "a1 \xd0\x96\xe4\xb8\xad!", 9);
-	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
 		assert_int_equal(full.count[class], UINT32_MAX);
 	assert_true(token_classes_estimate(&full) > UINT32_MAX);
 }
@@ -166,7 +181,8 @@ static void any_byte__is_at_least_one_token(void **state)
 static void known_counts__are_those_of_the_exact_counter(void **state)
 {
 	(void)state;
-	const struct encoding *o200k = encoding_by_name("o200k_base"), *cl100k = encoding_by_name("cl100k_base");
+	const struct encoding *o200k = encoding_by_name("o200k_base"),
+			      *cl100k = encoding_by_name("cl100k_base");
 	if (!o200k || !cl100k) {
 		print_message("skipped: built without the rank files\n");
 		skip();

@@ -18,11 +18,14 @@ static const struct {
 } headers[] = {
 	{"png", BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\xb0\0\0\x03\x20\x08\x06"), 1200, 800},
 	{"gif", BYTES("GIF89a\x40\x01\xf0\x00\x80"), 320, 240},
-	{"jpeg", BYTES("\xff\xd8\xff\xe0\x00\x10JFIF\0\1\1\0\0\1\0\1\0\0\xff\xdb\x00\x04\1\2\xff\xff\xc2\x00\x11\x08\x02\x58\x03\x20\x03"),
+	{"jpeg",
+		BYTES("\xff\xd8\xff\xe0\x00\x10JFIF\0\1\1\0\0\1\0\1\0\0\xff\xdb\x00\x04\1\2\xff\xff\xc2\x00"
+		      "\x11\x08\x02\x58\x03\x20\x03"),
 		800, 600},
 	{"webp lossy", BYTES("RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0\x30\1\0\x9d\1\x2a\x80\x02\xe0\x01"), 640, 480},
 	{"webp lossless", BYTES("RIFF\x24\0\0\0WEBPVP8L\x18\0\0\0\x2f\x7f\xc2\x77\x00"), 640, 480},
-	{"webp extended", BYTES("RIFF\x24\0\0\0WEBPVP8X\x0a\0\0\0\x10\0\0\0\x7f\x07\0\x37\x04\0"), 1920, 1080},
+	{"webp extended", BYTES("RIFF\x24\0\0\0WEBPVP8X\x0a\0\0\0\x10\0\0\0\x7f\x07\0\x37\x04\0"), 1920,
+		1080},
 };
 
 static size_t to_base64(const char *data, size_t len, char *into)
@@ -46,7 +49,8 @@ static void size__is_read_from_every_format(void **state)
 		char text[512] = "data:image/x;base64,";
 		size_t prefix = strlen(text), len = to_base64(headers[i].data, headers[i].len, text + prefix);
 		struct image_size bytes = image_size_of_bytes(headers[i].data, headers[i].len);
-		struct image_size base64 = image_size_of_base64(text + prefix, len), url = image_size_of_base64(text, prefix + len);
+		struct image_size base64 = image_size_of_base64(text + prefix, len),
+				  url = image_size_of_base64(text, prefix + len);
 		if (bytes.width != headers[i].width || bytes.height != headers[i].height)
 			fail_msg("%s: %u x %u", headers[i].name, bytes.width, bytes.height);
 		assert_memory_equal(&bytes, &base64, sizeof(bytes));
@@ -54,7 +58,8 @@ static void size__is_read_from_every_format(void **state)
 	}
 }
 
-/* Every shorter prefix either has no size or the right one; nothing is read behind it (sanitizers see that). */
+/* Every shorter prefix either has no size or the right one; nothing is read behind it (sanitizers see that).
+ */
 static void truncated_header__gives_no_wrong_size(void **state)
 {
 	(void)state;
@@ -63,9 +68,11 @@ static void truncated_header__gives_no_wrong_size(void **state)
 			char *copy = test_malloc(len + 1), text[512];
 			memcpy(copy, headers[i].data, len);
 			struct image_size size = image_size_of_bytes(copy, len);
-			assert_true(!size.width || (size.width == headers[i].width && size.height == headers[i].height));
+			assert_true(!size.width ||
+				    (size.width == headers[i].width && size.height == headers[i].height));
 			size = image_size_of_base64(text, to_base64(copy, len, text));
-			assert_true(!size.width || (size.width == headers[i].width && size.height == headers[i].height));
+			assert_true(!size.width ||
+				    (size.width == headers[i].width && size.height == headers[i].height));
 			test_free(copy);
 		}
 }
@@ -77,9 +84,13 @@ static void damaged_header__has_no_size(void **state)
 		const char *data;
 		size_t len;
 	} bad[] = {
-		{BYTES("")}, {BYTES("not an image at all, just text")}, {BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\0")},
-		{BYTES("\xff\xd8\xff\xe0\x00\x01")}, {BYTES("\xff\xd8\xff\xda\x00\x08\xff\xc0\x00\x11\x08\x02\x58\x03\x20")},
-		{BYTES("RIFF\x24\0\0\0WEBPABCD")}, {BYTES("GIF89a\0\0\0\0")},
+		{BYTES("")},
+		{BYTES("not an image at all, just text")},
+		{BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\0")},
+		{BYTES("\xff\xd8\xff\xe0\x00\x01")},
+		{BYTES("\xff\xd8\xff\xda\x00\x08\xff\xc0\x00\x11\x08\x02\x58\x03\x20")},
+		{BYTES("RIFF\x24\0\0\0WEBPABCD")},
+		{BYTES("GIF89a\0\0\0\0")},
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct image_size size = image_size_of_bytes(bad[i].data, bad[i].len);
@@ -111,15 +122,24 @@ static void price__is_the_published_one(void **state)
 		uint64_t tokens;
 	} prices[] = {
 		/* The tables and examples of the providers' documentation. */
-		{"claude-sonnet-4", 200, 200, IMAGE_DETAIL_AUTO, 54}, {"claude-sonnet-4", 1000, 1000, IMAGE_DETAIL_AUTO, 1334},
-		{"claude-sonnet-4", 1092, 1092, IMAGE_DETAIL_AUTO, 1590}, {"claude-sonnet-4", 8000, 8000, IMAGE_DETAIL_AUTO, 1600},
-		{"claude-sonnet-4", 3136, 100, IMAGE_DETAIL_AUTO, 105}, {"claude-opus-4-7", 8000, 8000, IMAGE_DETAIL_AUTO, 4784},
-		{"gpt-4o", 1024, 1024, IMAGE_DETAIL_HIGH, 765}, {"gpt-4o", 2048, 4096, IMAGE_DETAIL_HIGH, 1105},
-		{"gpt-4o", 4096, 8192, IMAGE_DETAIL_LOW, 85}, {"gpt-4o", 512, 512, IMAGE_DETAIL_AUTO, 255},
-		{"gpt-4o-mini", 1024, 1024, IMAGE_DETAIL_HIGH, 25501}, {"o3", 1024, 1024, IMAGE_DETAIL_HIGH, 675},
-		{"gpt-5", 1024, 1024, IMAGE_DETAIL_HIGH, 630}, {"gpt-4.1-mini", 1024, 1024, IMAGE_DETAIL_AUTO, 1659},
-		{"gpt-4.1-mini", 4000, 1474, IMAGE_DETAIL_AUTO, 2489}, {"gpt-5-nano", 32, 32, IMAGE_DETAIL_AUTO, 3},
-		{"gemini-2.5-pro", 384, 384, IMAGE_DETAIL_AUTO, 258}, {"gemini-2.5-pro", 1536, 768, IMAGE_DETAIL_AUTO, 516},
+		{"claude-sonnet-4", 200, 200, IMAGE_DETAIL_AUTO, 54},
+		{"claude-sonnet-4", 1000, 1000, IMAGE_DETAIL_AUTO, 1334},
+		{"claude-sonnet-4", 1092, 1092, IMAGE_DETAIL_AUTO, 1590},
+		{"claude-sonnet-4", 8000, 8000, IMAGE_DETAIL_AUTO, 1600},
+		{"claude-sonnet-4", 3136, 100, IMAGE_DETAIL_AUTO, 105},
+		{"claude-opus-4-7", 8000, 8000, IMAGE_DETAIL_AUTO, 4784},
+		{"gpt-4o", 1024, 1024, IMAGE_DETAIL_HIGH, 765},
+		{"gpt-4o", 2048, 4096, IMAGE_DETAIL_HIGH, 1105},
+		{"gpt-4o", 4096, 8192, IMAGE_DETAIL_LOW, 85},
+		{"gpt-4o", 512, 512, IMAGE_DETAIL_AUTO, 255},
+		{"gpt-4o-mini", 1024, 1024, IMAGE_DETAIL_HIGH, 25501},
+		{"o3", 1024, 1024, IMAGE_DETAIL_HIGH, 675},
+		{"gpt-5", 1024, 1024, IMAGE_DETAIL_HIGH, 630},
+		{"gpt-4.1-mini", 1024, 1024, IMAGE_DETAIL_AUTO, 1659},
+		{"gpt-4.1-mini", 4000, 1474, IMAGE_DETAIL_AUTO, 2489},
+		{"gpt-5-nano", 32, 32, IMAGE_DETAIL_AUTO, 3},
+		{"gemini-2.5-pro", 384, 384, IMAGE_DETAIL_AUTO, 258},
+		{"gemini-2.5-pro", 1536, 768, IMAGE_DETAIL_AUTO, 516},
 	};
 	for (size_t i = 0; i < sizeof(prices) / sizeof(*prices); i++) {
 		struct model_facts facts = model_facts(prices[i].model);
@@ -134,7 +154,8 @@ static void price__is_the_published_one(void **state)
 static void price__is_never_zero_and_never_beyond_its_cap(void **state)
 {
 	(void)state;
-	static const char *const models[] = {"claude-sonnet-4", "claude-opus-4-7", "gpt-4o", "gpt-5", "gpt-4.1-mini", "gemini-3", "unknown"};
+	static const char *const models[] = {"claude-sonnet-4", "claude-opus-4-7", "gpt-4o", "gpt-5",
+		"gpt-4.1-mini", "gemini-3", "unknown"};
 	static const uint32_t edges[] = {0, 1, 31, 512, 2049, 100000, UINT32_MAX};
 	for (size_t m = 0; m < sizeof(models) / sizeof(*models); m++)
 		for (size_t i = 0; i < 49; i++) {

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the tables of texts beside the tests: fields between tabs, texts in hex, # begins a comment line. */
+/* Reading the tables of texts beside the tests: fields between tabs, texts in hex, # begins a comment line.
+ */
 #ifndef TESTS_TOKEN_FILES_H
 #define TESTS_TOKEN_FILES_H
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The folder; meson gives it. */
+#ifndef TOKEN_TEST_FILES
+#define TOKEN_TEST_FILES "tests/tokens"
+#endif
 
 /* The whole of TOKEN_TEST_FILES/name, NUL-terminated, or NULL. The caller frees it. */
 static inline char *token_file_read(const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For scripts that compare with other implementations: reads texts (32-bit length in this machine's order, then the
- * bytes) from standard input and writes a line for each: tokens counted, tokens encoded, a hash of those, the estimate.
+ * For scripts that compare with other implementations: reads texts (32-bit length in this machine's order,
+ *then the bytes) from standard input and writes a line for each: tokens counted, tokens encoded, a hash of
+ *those, the estimate.
  *
  *	token_lines ENCODING
  */
@@ -10,7 +11,8 @@
 #include "tokens/encoding.h"
 #include "tokens/estimate.h"
 
-static int answer(const struct encoding *encoding, struct token_scratch *scratch, const char *text, size_t len)
+static int answer(
+	const struct encoding *encoding, struct token_scratch *scratch, const char *text, size_t len)
 {
 	uint64_t count = 0;
 	struct token_list list = {0};
@@ -24,7 +26,7 @@ static int answer(const struct encoding *encoding, struct token_scratch *scratch
 	token_classes_add(&classes, text, len);
 	printf("%llu %zu %lu %llu", (unsigned long long)count, list.count, (unsigned long)hash,
 		(unsigned long long)token_classes_estimate(&classes));
-	for (unsigned class = 0; class < TOKEN_CLASSES; class++)
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
 		printf(" %lu", (unsigned long)classes.count[class]);
 	putchar('\n');
 	token_list_release(&list);
@@ -38,7 +40,9 @@ int main(int argc, char **argv)
 	uint32_t len;
 	int rc = encoding && scratch ? 0 : 2;
 	while (rc == 0 && fread(&len, sizeof(len), 1, stdin) == 1) {
-		char *text = malloc(len ? len : 1); /* exactly as long, so that a sanitizer sees each byte read too many */
+		char *text = malloc(
+			len ? len
+			    : 1); /* exactly as long, so that a sanitizer sees each byte read too many */
 		rc = text && fread(text, 1, len, stdin) == len ? answer(encoding, scratch, text, len) : 1;
 		free(text);
 	}
