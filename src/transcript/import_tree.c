@@ -115,12 +115,13 @@ static void settle(struct drafts *drafts, size_t index, size_t *head)
 			*head = index;
 		return;
 	}
-	/* What hangs from the head moves it, like it or not. A later message that names its parent takes the
-	 * head back; without one, what must leave the head alone becomes a root. */
+	/* What hangs from the head moves it, like it or not, and so does the first message of all. A later
+	 * message that names its parent takes the head back; without one, what must leave the head alone
+	 * becomes a root. */
 	if (draft->still && draft->parent == *head && (implied_moves || implied != *head)) {
-		if (index < drafts->last_moving)
+		if (index < drafts->last_moving || *head == DRAFT_NONE)
 			draft->still = false;
-		else if (*head != DRAFT_NONE)
+		else
 			draft->parent = DRAFT_NONE;
 	}
 	if (implied != draft->parent || implied_moves == draft->still) {
