@@ -10,7 +10,10 @@
 #include "tokens/encoding.h"
 #include "tokens/token_files.h"
 
-static const char *const names[] = {"o200k_base", "cl100k_base"};
+#define O200K "o200k_base"
+#define CL100K "cl100k_base"
+
+static const char *const names[] = {O200K, CL100K};
 
 static struct token_scratch *scratch;
 
@@ -226,23 +229,23 @@ static void models__have_the_encoding_that_is_published(void **state)
 	static const struct {
 		const char *model, *encoding;
 	} known[] = {
-		{"gpt-4o", names[0]},
-		{"gpt-4o-mini-2024-07-18", names[0]},
-		{"openai/gpt-4.1", names[0]},
-		{"gpt-5-mini", names[0]},
-		{"o1-preview", names[0]},
-		{"o3-mini", names[0]},
-		{"o4-mini", names[0]},
-		{"GPT-4O", names[0]},
-		{"gpt-oss-120b", names[0]},
-		{"ft:gpt-4o-2024-08-06:acme::abc", names[0]},
-		{"gpt-4", names[1]},
-		{"gpt-4-turbo-2024-04-09", names[1]},
-		{"gpt-4-0613", names[1]},
-		{"gpt-3.5-turbo", names[1]},
-		{"gpt-35-turbo", names[1]},
-		{"ft:gpt-3.5-turbo:x", names[1]},
-		{"text-embedding-3-small", names[1]},
+		{"gpt-4o", O200K},
+		{"gpt-4o-mini-2024-07-18", O200K},
+		{"openai/gpt-4.1", O200K},
+		{"gpt-5-mini", O200K},
+		{"o1-preview", O200K},
+		{"o3-mini", O200K},
+		{"o4-mini", O200K},
+		{"GPT-4O", O200K},
+		{"gpt-oss-120b", O200K},
+		{"ft:gpt-4o-2024-08-06:acme::abc", O200K},
+		{"gpt-4", CL100K},
+		{"gpt-4-turbo-2024-04-09", CL100K},
+		{"gpt-4-0613", CL100K},
+		{"gpt-3.5-turbo", CL100K},
+		{"gpt-35-turbo", CL100K},
+		{"ft:gpt-3.5-turbo:x", CL100K},
+		{"text-embedding-3-small", CL100K},
 		{"claude-opus-4-1", NULL},
 		{"gemini-2.5-pro", NULL},
 		{"llama-3.3-70b", NULL},
