@@ -26,11 +26,6 @@ const uint8_t character_ascii[128] = {
 	LETTERS('a', LETTER_LOWER),
 };
 
-static inline unsigned class_of(uint32_t point)
-{
-	return character_class[character_block[point / CHARACTER_BLOCK]][point % CHARACTER_BLOCK];
-}
-
 static inline bool is_tail(const unsigned char *at, const unsigned char *end)
 {
 	return at < end && (*at & 0xc0) == 0x80;
@@ -48,7 +43,7 @@ struct character character_decode(const char *text, const char *text_end)
 		return invalid;
 	uint32_t point = at[1] & 0x3f;
 	if (*at < 0xe0)
-		return (struct character){class_of((*at & 0x1fu) << 6 | point), 2};
+		return (struct character){character_class_of((*at & 0x1fu) << 6 | point), 2};
 	if (!is_tail(at + 2, end))
 		return invalid;
 	point = point << 6 | (at[2] & 0x3f);
@@ -56,12 +51,12 @@ struct character character_decode(const char *text, const char *text_end)
 		point |= (*at & 0x0fu) << 12;
 		if (point < 0x800 || (point >= 0xd800 && point < 0xe000))
 			return invalid;
-		return (struct character){class_of(point), 3};
+		return (struct character){character_class_of(point), 3};
 	}
 	if (!is_tail(at + 3, end))
 		return invalid;
 	point = (point << 6 | (at[3] & 0x3f)) | (*at & 0x07u) << 18;
 	if (point < 0x10000 || point > 0x10ffff)
 		return invalid;
-	return (struct character){class_of(point), 4};
+	return (struct character){character_class_of(point), 4};
 }

@@ -30,6 +30,11 @@ extern const uint8_t character_ascii[128];
 extern const uint8_t character_block[0x110000 / CHARACTER_BLOCK];
 extern const uint8_t character_class[][CHARACTER_BLOCK];
 
+static inline unsigned character_class_of(uint32_t point)
+{
+	return character_class[character_block[point / CHARACTER_BLOCK]][point % CHARACTER_BLOCK];
+}
+
 /* Any case that character_at does not settle itself. Never reads at or after `end`. */
 struct character character_decode(const char *at, const char *end);
 
@@ -38,20 +43,15 @@ static inline struct character character_at(const char *at, const char *end)
 	const unsigned char *bytes = (const unsigned char *)at;
 	if (at < end && bytes[0] < 0x80)
 		return (struct character){character_ascii[bytes[0]], 1};
-	if (end - at >= 3) {
-		/* Two bytes, and three that begin with E1 to EC: no overlong forms, no surrogates. */
-		if (bytes[0] >= 0xc2 && bytes[0] < 0xe0 && (bytes[1] & 0xc0) == 0x80) {
+	if (end - at >= 3 && (bytes[1] & 0xc0) == 0x80) {
+		if (bytes[0] >= 0xc2 && bytes[0] < 0xe0) {
 			unsigned point = (bytes[0] & 0x1fu) << 6 | (bytes[1] & 0x3f);
-			return (struct character){
-				character_class[character_block[point >> 7]][point & 127], 2};
+			return (struct character){character_class_of(point), 2};
 		}
-		if (bytes[0] > 0xe0 && bytes[0] < 0xed && (bytes[1] & 0xc0) == 0x80 &&
-			(bytes[2] & 0xc0) == 0x80) {
-			unsigned point =
-				(bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3f);
-			return (struct character){
-				character_class[character_block[point >> 7]][point & 127], 3};
-		}
+		unsigned point = (bytes[0] & 0x0fu) << 12 | (bytes[1] & 0x3fu) << 6 | (bytes[2] & 0x3f);
+		if (bytes[0] >> 4 == 0xe && (bytes[2] & 0xc0) == 0x80 && point >= 0x800 &&
+			point >> 11 != 0x1b)
+			return (struct character){character_class_of(point), 3};
 	}
 	return character_decode(at, end);
 }
