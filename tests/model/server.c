@@ -17,6 +17,7 @@
 
 #define REQUEST_BYTES_MAX (64u << 20)
 #define POLL_MS 5
+#define STEPS_MAX 32
 
 struct server {
 	pthread_t thread;
@@ -146,13 +147,15 @@ static void serve(struct server *server, int connection)
 {
 	int yes = 1;
 	setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	struct server_step steps[STEPS_MAX] = {{.kind = SERVER_CLOSE}};
 	pthread_mutex_lock(&server->mutex);
-	const struct server_step *step = server->steps;
+	for (size_t i = 0; i + 1 < STEPS_MAX && (i == 0 || steps[i - 1].kind != SERVER_CLOSE); i++)
+		steps[i] = server->steps[i];
 	server->connections++;
 	pthread_mutex_unlock(&server->mutex);
-	if (!step->unread)
+	if (!steps[0].unread)
 		read_request(server, connection);
-	while (play_step(server, connection, step))
+	for (const struct server_step *step = steps; play_step(server, connection, step);)
 		step++;
 	close(connection);
 }

@@ -410,7 +410,7 @@ static void pages__are_never_quoted(void **state)
 	/* Control characters and length. */
 	assert_chat(PLAY(REPLY("500", "", "a\\x1b[31m\x1b\x01\xff")),
 		"error server 500 again HOST answered 500: a\\x1b[31m  \xEF\xBF\xBD\n");
-	char page[100100];
+	static char page[100100];
 	memset(page, 'y', sizeof(page));
 	memcpy(page, "HTTP/1.1 500 X\r\n\r\n", 18);
 	page[sizeof(page) - 1] = '\0';
