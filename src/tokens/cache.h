@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CACHE_SHORT_BITS 16
+#define CACHE_SHORT_BITS 17
 #define CACHE_SHORT_BYTES 14
 #define CACHE_LONG_BITS 13
 #define CACHE_LONG_BYTES 126
