@@ -189,8 +189,8 @@ static int describe_hidden(struct planner *planner)
 	size_t inner_covered = inner;
 	int rc;
 
-	if (planner->record && planner->record->inner_cut != WINDOW_NONE && planner->record->cut == cut &&
-		inner < planner->record->inner_cut)
+	if (planner->words != WINDOW_NONE && planner->record && planner->record->cut == cut &&
+		planner->record->inner_cut != WINDOW_NONE)
 		inner_covered = planner->record->inner_cut;
 	if ((rc = add_hidden(
 		     planner, HIDDEN_SUMMARISED, planner->pinned, covered, "summarised in the record")) ||

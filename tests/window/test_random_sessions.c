@@ -265,6 +265,23 @@ static struct window_options options_for(uint64_t history)
 	return options;
 }
 
+/* A record at one of the turn starts, now and then with an inner cut; NULL if the line has no turn. */
+static const struct window_record *draw_record(struct scene *scene, struct window_record *record)
+{
+	size_t position = draw(scene->path.count + 1);
+	struct path_item item = {.turn = 0};
+
+	if (position == scene->path.count || path_item(scene->inner, position, &item, NULL))
+		return NULL;
+	*record = (struct window_record){.cut = item.turn,
+		.inner_cut = WINDOW_NONE,
+		.text = SLICE_LITERAL("TASK: carry on\nFACTS: order 4417, \xed\xa0\xbd"),
+		.tokens = 40};
+	if (one_in(2) && item.round > item.turn)
+		record->inner_cut = item.round;
+	return record;
+}
+
 static FILE *dump;
 
 static void dump_body(const char *dialect, const char *body, size_t len)
@@ -314,6 +331,9 @@ static bool try_budget(struct scene *scene, uint64_t history, enum dialect diale
 	assert_true(scene->plan.view_tokens <= scene->budget.history);
 	assert_true(plan_covers_line(scene));
 	const char *body = scene_render(scene, dialect);
+	bool shown = scene->plan.record_at != WINDOW_NONE;
+	assert_int_equal(shown, scene->record && !scene->plan.summary_stale);
+	assert_int_equal(occurrences(body, WINDOW_RECORD_HEADING "\\nTASK: carry on"), shown);
 	uint64_t tokens = body_tokens(body, scene->body.len);
 	if (tokens > options.window)
 		fail_msg("%s\n%llu tokens in a window of %llu, planned %llu", body,
@@ -340,6 +360,7 @@ static void random_sessions__fit_and_pass_whatever_the_budget(void **state)
 	print_message("seeds from %llu on\n", (unsigned long long)first);
 	for (uint64_t seed = first; seed < first + (dump ? DUMPED_SESSIONS : count); seed++) {
 		struct scene scene = SCENE_INIT;
+		struct window_record record;
 		make_session(&scene, seed);
 		struct window_options whole = options_for(1000000);
 		scene_plan(&scene, &whole);
@@ -348,8 +369,10 @@ static void random_sessions__fit_and_pass_whatever_the_budget(void **state)
 			/* Small budgets are the interesting ones. */
 			uint64_t history = 1 + draw(one_in(2) ? line + line / 5 + 1 : line / 6 + 1);
 			enum dialect dialect = (enum dialect)((seed + i) % 3);
+			scene.record = one_in(3) ? draw_record(&scene, &record) : NULL;
 			*(try_budget(&scene, history, dialect) ? &planned : &refused) += 1;
 		}
+		scene.record = NULL;
 		assert_true(try_budget(&scene, line + 1, (enum dialect)(seed % 3)));
 		scene_end(&scene);
 	}
