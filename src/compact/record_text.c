@@ -71,15 +71,11 @@ static void write_state(const struct compact_item *item, struct buffer *out)
 	enum item_state usual = item_state_default(item->kind);
 	bool say = item->state != usual || item->kind == ITEM_TASK || item_has_proof(item);
 
-	if (!say && line_state_prefix(item->text, &word, &proof, &len)) {
-		if (usual == STATE_NONE) { /* no state to say, so the colon must go on looking like text */
+	if (!say || item->state == STATE_NONE) { /* a colon says: what follows is no state */
+		if (slice_starts_with(item->text, ": ") || line_state_prefix(item->text, &word, &proof, &len))
 			buffer_add_text(out, ": ");
-			return;
-		}
-		say = true;
-	}
-	if (!say || item->state == STATE_NONE)
 		return;
+	}
 	buffer_add_text(out, item_state_text(item->state));
 	if (item_has_proof(item)) {
 		buffer_add_text(out, " (");

@@ -12,7 +12,6 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "compact/merge.h"
-#include "tokens/estimate.h"
 
 /* Room kept for the pointers that say what was left out: one line for each kind. */
 #define POINTER_TOKENS 20
@@ -132,8 +131,8 @@ static int count_text(struct chooser *chooser, const struct buffer *text, uint64
 		return rc;
 	if (!text->len)
 		*ret_tokens = 0;
-	else if (chooser->options.count)
-		return chooser->options.count(chooser->options.count_context, text->data, text->len, ret_tokens);
+	else if (chooser->options.counter)
+		return token_counter_count(chooser->options.counter, text->data, text->len, ret_tokens);
 	else
 		*ret_tokens = tokens_estimate(text->data, text->len);
 	return 0;

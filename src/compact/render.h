@@ -16,14 +16,13 @@
 #define COMPACT_RENDER_H
 
 #include "compact/record.h"
+#include "tokens/counter.h"
 #include "transcript/path.h"
 
 struct render_options {
 	uint64_t tokens_max;      /* window_budget.record; 0: no limit */
 	unsigned sources_max;     /* ids shown of an item; 0: RENDER_SOURCES_MAX */
-	/* Counts tokens; NULL: the estimate. 0 or a negative code. */
-	int (*count)(void *context, const char *text, size_t len, uint64_t *ret_tokens);
-	void *count_context;
+	struct token_counter *counter; /* NULL: the estimate */
 };
 #define RENDER_OPTIONS_INIT ((struct render_options){.tokens_max = 0})
 #define RENDER_SOURCES_MAX 3

@@ -163,6 +163,8 @@ static unsigned pair_of(const char *word)
 
 static bool may_be_number_word(const struct scanner *scanner, const char *word)
 {
+	if (class_of(word[0]) < 'a')
+		return false;
 	if (class_of(word[1]) < 'a') /* an accent, or the word is one letter */
 		return (unsigned char)word[1] >= 0x80;
 	return scanner->pairs[pair_of(word) / 64] >> (pair_of(word) % 64) & 1;

@@ -154,7 +154,7 @@ static bool looks_like_identifier(struct slice token)
 /* ---- Numbers */
 
 static const char *const UNITS[] = {"ms", "s", "min", "h", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "kg", "g", "km",
-	"m", "cm", "mm", "usd", "eur", "gbp", "khz", "mhz", "ghz", "hz", "px", "k", "x", "percent", "tokens", "bytes"};
+	"m", "cm", "mm", "usd", "eur", "gbp", "khz", "mhz", "ghz", "hz", "px", "k", "x", "percent"};
 
 static bool is_unit(struct slice word)
 {
@@ -197,8 +197,7 @@ static bool read_number(struct slice token, struct slice after, struct value *va
 		return true;
 	while (word + 1 < after.len && (is_lower(after.data[word + 1]) || is_upper(after.data[word + 1])))
 		word++;
-	/* a word that happens to be a unit only counts as one in capitals or of two letters */
-	if (word > 1 && is_unit((struct slice){after.data + 1, word}))
+	if (word && !(word == 1 && (after.data[1] == 'x' || after.data[1] == 'k')) && is_unit((struct slice){after.data + 1, word}))
 		value->unit = (struct slice){after.data + 1, word};
 	return true;
 }

@@ -34,7 +34,8 @@ static uint32_t new_claim(struct verify *verify, uint32_t item, const struct val
 	}
 	verify->claims[verify->claim_count] = (struct claim){
 		.item = item, .kind = value->kind, .text = value->text, .part_of = UINT32_MAX, .other = UINT32_MAX};
-	memcpy(verify->claims[verify->claim_count].number, value->number, sizeof value->number);
+	if (!value->unit.len || slice_is(value->unit, "%"))
+		memcpy(verify->claims[verify->claim_count].number, value->number, sizeof value->number);
 	return (uint32_t)verify->claim_count++;
 }
 
@@ -258,7 +259,7 @@ static void found_number_word(struct looking *looking, uint64_t number)
 			continue;
 		for (; digits[len] >= '0' && digits[len] <= '9' && len < 18; len++)
 			value = value * 10 + (uint64_t)(digits[len] - '0');
-		if (!digits[len] && value == number)
+		if (len && !digits[len] && value == number)
 			found(looking, (uint32_t)i);
 	}
 }

@@ -22,7 +22,7 @@ struct claim {
 	bool user;            /* must be a person's */
 	uint8_t flags;
 	struct slice text;
-	char number[NUMBER_BYTES];
+	char number[NUMBER_BYTES]; /* that may also stand in words; empty: none */
 	uint32_t part_of;     /* of half a path: the claim it may stand for */
 	uint32_t other;       /* of its second half: the first */
 };
