@@ -2,6 +2,8 @@
 /* The rules of Anthropic's messages. */
 #include "window/checker.h"
 
+#include "base/limits.h"
+
 #define CALL_ID_BYTES_MAX 64
 #define NAME_BYTES_MAX 128
 
@@ -10,6 +12,7 @@ struct server_call {
 	struct slice id;
 	struct json at;
 	bool answered;
+	size_t number; /* from 1 */
 	struct server_call *next;
 };
 
@@ -131,6 +134,7 @@ static void check_input(struct checker *checker, const struct json *block)
 static void check_server_call(struct checker *checker, const struct json *block, struct server_call **calls)
 {
 	struct server_call *call = arena_alloc_zero(&checker->scratch, sizeof(*call));
+	size_t number = *calls ? (*calls)->number + 1 : 1;
 	struct slice id;
 
 	if (!call) {
@@ -142,7 +146,12 @@ static void check_server_call(struct checker *checker, const struct json *block,
 	if (id.len && !check_id_add(checker, id))
 		check_fault(checker, block, "call_id_duplicate", "leave the second pair out",
 			"a call id that occurs twice");
-	*call = (struct server_call){id, *block, false, *calls};
+	if (number > LIMIT_CALLS_PER_MESSAGE) {
+		check_fault(checker, block, "calls_too_many", "split the message",
+			"more than %d calls in one message", LIMIT_CALLS_PER_MESSAGE);
+		return;
+	}
+	*call = (struct server_call){id, *block, false, number, *calls};
 	*calls = call;
 }
 
@@ -331,10 +340,8 @@ static void check_tools(struct checker *checker, const struct json *body)
 		size_t mark = check_enter(checker, ".tools[%zu]", i);
 		struct slice type = check_type(checker, &tool);
 		check_name(checker, &tool, NAME_BYTES_MAX);
-		if ((type.len == 0 || slice_is(type, "custom")) &&
-			(!json_get(&tool, "input_schema", &schema) || schema.type != JSON_OBJECT))
-			check_fault(checker, &tool, "tools_shape", "give a JSON schema",
-				"a tool without \"input_schema\"");
+		if (type.len == 0 || slice_is(type, "custom"))
+			check_schema(checker, json_get(&tool, "input_schema", &schema) ? &schema : &tool);
 		check_leave(checker, mark);
 	}
 }

@@ -213,10 +213,8 @@ static void check_tools(struct checker *checker, const struct json *body)
 				"a tool that is not a function");
 		else
 			check_name(checker, &function, NAME_BYTES_MAX);
-		if (json_get(&tool, "function", &function) && json_get(&function, "parameters", &schema) &&
-			schema.type != JSON_OBJECT)
-			check_fault(checker, &tool, "tools_shape", "give a JSON schema",
-				"\"parameters\" is not an object");
+		if (json_get(&tool, "function", &function) && json_get(&function, "parameters", &schema))
+			check_schema(checker, &schema);
 		check_leave(checker, inner);
 	}
 	check_leave(checker, mark);

@@ -117,6 +117,13 @@ void check_arguments(struct checker *checker, const struct json *object)
 			"\"arguments\" does not hold a JSON object");
 }
 
+void check_schema(struct checker *checker, const struct json *schema)
+{
+	if (schema->type != JSON_OBJECT || !slice_is(check_type(checker, schema), "object"))
+		check_fault(checker, schema, "tools_shape", "give a JSON schema of type \"object\"",
+			"a tool whose schema is not that of an object");
+}
+
 static bool decodes(struct slice data)
 {
 	size_t stop = data.len;

@@ -238,10 +238,8 @@ static void check_tools(struct checker *checker, const struct json *body)
 				"a tool without a type");
 		else if (slice_is(type, "function"))
 			check_name(checker, &tool, NAME_BYTES_MAX);
-		if (slice_is(type, "function") && json_get(&tool, "parameters", &schema) &&
-			schema.type != JSON_OBJECT)
-			check_fault(checker, &tool, "tools_shape", "give a JSON schema",
-				"\"parameters\" is not an object");
+		if (slice_is(type, "function") && json_get(&tool, "parameters", &schema))
+			check_schema(checker, &schema);
 		check_leave(checker, mark);
 	}
 }

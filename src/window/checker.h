@@ -54,6 +54,7 @@ struct slice check_type(struct checker *checker, const struct json *object);
 void check_text(struct checker *checker, const struct json *text); /* a string that is not blank */
 void check_name(struct checker *checker, const struct json *object, size_t bytes_max);
 void check_arguments(struct checker *checker, const struct json *object); /* a string that holds an object */
+void check_schema(struct checker *checker, const struct json *schema);	  /* of a tool: that of an object */
 void check_image_data(
 	struct checker *checker, const struct json *at, struct slice media_type, struct slice data);
 void check_image_url(struct checker *checker, const struct json *at, struct slice url); /* also data: */

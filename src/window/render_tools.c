@@ -6,8 +6,12 @@
  *	openai-chat       {"type":"function","function":{"name","description","parameters","strict"}}
  *	openai-responses  {"type":"function","name","description","parameters","strict"}
  *	anthropic         {"name","description","input_schema"}
+ *
+ * A schema that does not say so becomes one of an object; of two tools with one name the first is sent.
  */
 #include "window/renderer.h"
+
+#include "base/limits.h"
 
 struct tool {
 	struct json name, description, schema, strict;
@@ -57,24 +61,62 @@ static void add_clean(struct renderer *renderer, const char *key, const struct j
 	text_copy_clean(renderer->out, value->text, value->len);
 }
 
-/* name, description, schema and strict, as they follow each other in all dialects. */
-static void add_members(struct renderer *renderer, const struct tool *tool, const char *schema_key)
+/* The schema as one of an object, which is the only kind that providers take. */
+static void add_schema(struct renderer *renderer, const struct json *schema)
+{
+	struct buffer typed = BUFFER_INIT(LIMIT_REQUEST_BYTES);
+	struct json type;
+
+	if (schema->type != JSON_OBJECT) {
+		render_add(renderer, "{\"type\":\"object\",\"properties\":{}}");
+		return;
+	}
+	if (json_get(schema, "type", &type) && json_string_is(&type, "object")) {
+		text_copy_clean(renderer->out, schema->text, schema->len);
+		return;
+	}
+	json_splice(&typed, schema, "type", SLICE_LITERAL("\"object\""));
+	if (buffer_error(&typed))
+		view_fail(renderer->view, buffer_error(&typed));
+	else
+		text_copy_clean(renderer->out, typed.data, typed.len);
+	buffer_release(&typed);
+}
+
+static struct slice name_of(struct renderer *renderer, const struct tool *tool)
 {
 	struct slice name = json_string_content(&tool->name, &renderer->view->arena);
 
-	if (!name.data) {
-		view_fail(renderer->view, BOBBIN_ENOMEM);
-		return;
-	}
+	if (name.data)
+		return view_name(renderer->view, name);
+	view_fail(renderer->view, BOBBIN_ENOMEM);
+	return (struct slice){"", 0};
+}
+
+/* True if a function listed before it is sent under the same name. */
+static bool is_repeated(struct renderer *renderer, const struct json *value, const struct tool *tool)
+{
+	struct slice name = name_of(renderer, tool);
+	struct json_iter iter;
+	struct json earlier;
+	struct tool other;
+
+	json_iter_init(&iter, &renderer->options->tools);
+	while (json_iter_next(&iter, NULL, &earlier) && earlier.text != value->text)
+		if (read_tool(&earlier, &other) && slice_equal(name_of(renderer, &other), name))
+			return true;
+	return false;
+}
+
+/* name, description, schema and strict, as they follow each other in all dialects. */
+static void add_members(struct renderer *renderer, const struct tool *tool, const char *schema_key)
+{
 	render_add(renderer, "\"name\":");
-	render_string(renderer, view_name(renderer->view, name));
+	render_string(renderer, name_of(renderer, tool));
 	if (tool->description.type == JSON_STRING)
 		add_clean(renderer, ",\"description\":", &tool->description);
 	render_add(renderer, schema_key);
-	if (tool->schema.type == JSON_OBJECT)
-		text_copy_clean(renderer->out, tool->schema.text, tool->schema.len);
-	else
-		render_add(renderer, "{\"type\":\"object\",\"properties\":{}}");
+	add_schema(renderer, &tool->schema);
 	if (renderer->options->dialect != DIALECT_ANTHROPIC &&
 		(tool->strict.type == JSON_TRUE || tool->strict.type == JSON_FALSE))
 		add_clean(renderer, ",\"strict\":", &tool->strict);
@@ -113,6 +155,10 @@ void render_tools(struct renderer *renderer)
 		bool function = read_tool(&value, &tool);
 		if (!function && !is_own_tool(renderer->options->dialect, &value)) {
 			view_lose(renderer->view, WINDOW_NONE, "a tool the dialect does not have");
+			continue;
+		}
+		if (function && is_repeated(renderer, &value, &tool)) {
+			view_lose(renderer->view, WINDOW_NONE, "a tool whose name is taken by one before it");
 			continue;
 		}
 		render_add(renderer, any ? "," : ",\"tools\":[");

@@ -16,8 +16,6 @@
 #define SHORTENED_TOKENS_MIN 8
 /* Counting the text anew after each guess of its length; three are usual. */
 #define SHORTEN_TRIES_MAX 24
-/* A record below it holds no image that matters to a byte limit. */
-#define IMAGE_BYTES_MIN 512
 
 int planner_recent_start(const struct planner *planner, size_t *ret_start)
 {
@@ -322,7 +320,7 @@ static int hide_images(struct planner *planner, size_t position, uint64_t *ret_w
 
 	*ret_won = 0;
 	int rc = path_item(planner->path, position, &item, planner->error);
-	if (rc || item.bytes < IMAGE_BYTES_MIN || body_hidden(planner, position, &item))
+	if (rc || body_hidden(planner, position, &item))
 		return rc;
 	rc = path_message(planner->path, position, &arena, &message, planner->error);
 	if (!rc && (rc = message_measure(&message, &arena, &size)))

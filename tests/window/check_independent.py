@@ -99,6 +99,10 @@ class Check:
         if not isinstance(inner, dict):
             self.add("arguments_invalid", place)
 
+    def schema(self, schema, place):
+        if not isinstance(schema, dict) or schema.get("type") != "object":
+            self.add("tools_shape", place)
+
     def image_data(self, media_type, data, place):
         if media_type not in MEDIA_TYPES:
             self.add("image_invalid", place)
@@ -280,15 +284,16 @@ class Check:
                 self.add("tools_shape", f"tools[{index}]")
             else:
                 self.name(function, 64, f"tools[{index}]")
-                if not isinstance(function.get("parameters", {}), dict):
-                    self.add("tools_shape", f"tools[{index}]")
+            if isinstance(function, dict) and "parameters" in function:
+                self.schema(function["parameters"], f"tools[{index}]")
             inner = function if isinstance(function, dict) else tool
             names.append(inner.get("name") if isinstance(inner, dict) else None)
         self.tool_choice(body, names)
 
     def anthropic(self, body):
         limit = body.get("max_tokens")
-        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit != int(limit) or limit < 1:
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 1 <= limit < 2 ** 63 \
+                or limit != int(limit):
             self.add("max_tokens_missing")
         self.anthropic_system(body)
         self.anthropic_tools(body)
@@ -332,8 +337,8 @@ class Check:
         for index, tool in enumerate(tools):
             tool = tool if isinstance(tool, dict) else {}
             self.name(tool, 128, f"tools[{index}]")
-            if tool.get("type") in (None, "", "custom") and not isinstance(tool.get("input_schema"), dict):
-                self.add("tools_shape", f"tools[{index}]")
+            if tool.get("type") in (None, "", "custom"):
+                self.schema(tool.get("input_schema"), f"tools[{index}]")
             names.append(tool.get("name"))
         self.tool_choice(body, names)
 
@@ -411,6 +416,7 @@ class Check:
 
     def anthropic_assistant(self, content, place):
         waiting = []
+        server_calls = 0
         kind = None
         for index, block in enumerate(content):
             at = f"{place}.content[{index}]"
@@ -435,7 +441,11 @@ class Check:
                 self.object_input(block, at)
                 if call:
                     self.claim(call, at)
-                waiting.append(call)
+                server_calls += 1
+                if server_calls > CALLS_MAX:
+                    self.add("calls_too_many", at)
+                else:
+                    waiting.append(call)
             elif isinstance(kind, str) and kind.endswith("_tool_result") and kind != "_tool_result":
                 call = block.get("tool_use_id") if isinstance(block.get("tool_use_id"), str) else ""
                 if call in waiting:
@@ -478,8 +488,8 @@ class Check:
                 self.add("tools_shape", f"tools[{index}]")
             elif tool["type"] == "function":
                 self.name(tool, 64, f"tools[{index}]")
-                if not isinstance(tool.get("parameters", {}), dict):
-                    self.add("tools_shape", f"tools[{index}]")
+                if "parameters" in tool:
+                    self.schema(tool["parameters"], f"tools[{index}]")
             names.append(tool.get("name"))
         self.tool_choice(body, names)
 

@@ -202,6 +202,7 @@ static void x01_record__never_makes_neighbours_of_equal_role(void **state)
 		record.inner_cut = starts[inner - 4];
 		scene_plan(&scene, &DEFAULTS);
 		assert_false(scene.plan.summary_stale);
+		assert_true(plan_covers_line(&scene));
 		scene_render_all(&scene);
 		assert_int_equal(occurrences(scene.body.data, "FACTS: none"), 1);
 	}
@@ -606,6 +607,15 @@ static void tools__are_converted_from_each_form(void **state)
 		occurrences(scene_render(&scene, DIALECT_OPENAI_RESPONSES), "{\"type\":\"web_search\"}"), 1);
 	assert_int_equal(occurrences(scene_render(&scene, DIALECT_OPENAI_CHAT), "web_search"), 0);
 	assert_int_equal(scene.report.losses_total, 2);
+	scene.tools = "[{\"name\":\"a "
+		      "b\",\"input_schema\":{\"properties\":{}}},{\"name\":\"a_b\",\"input_schema\":{}}]";
+	scene_plan(&scene, &DEFAULTS);
+	assert_int_equal(
+		occurrences(scene_render(&scene, DIALECT_ANTHROPIC),
+			"{\"name\":\"a_b\",\"input_schema\":{\"properties\":{},\"type\":\"object\"}}"),
+		1);
+	assert_int_equal(scene.report.losses_total, 1);
+	scene_render_all(&scene);
 	scene.tools = "[]";
 	scene_plan(&scene, &DEFAULTS);
 	assert_int_equal(occurrences(scene_render(&scene, DIALECT_OPENAI_CHAT), "tools"), 0);
