@@ -532,7 +532,17 @@ BOBBIN_API int bobbin_count_tokens(const char *encoding, const char *model, cons
 /* A model that can be asked. */
 typedef struct bobbin_model bobbin_model;
 
-/* spec: "mock" (deterministic, offline) or "mock:FILE" (a script). BOBBIN_EUNSUPPORTED for others. */
+/*
+ * Opens a model by its specification; nothing is sent yet.
+ *
+ *	mock, mock:FILE                      deterministic, offline; with a script
+ *	openai:NAME, openai-responses:NAME   key in OPENAI_API_KEY
+ *	anthropic:NAME                       key in ANTHROPIC_API_KEY
+ *	openai:NAME@http://localhost:8080    a compatible server; BOBBIN_BASE_URL does the same for all models
+ *	record:FILE:SPEC, replay:FILE        keeps what a provider answers; plays it back without one
+ *
+ * BOBBIN_EINVAL for a malformed specification or a missing key, BOBBIN_EINPUT for a bad script or recording.
+ */
 BOBBIN_API int bobbin_model_open(const char *spec, bobbin_model **ret_model, struct bobbin_error *error);
 
 /* Closes it; no turn may be running on it. NULL is allowed. */
