@@ -23,7 +23,8 @@ static void append_one(struct told *told, struct log *log)
 	struct log_ack ack;
 	int number = told->attempted++;
 
-	snprintf(record, sizeof(record), "{\"role\":\"%s\",\"content\":\"%d\"}", number % 2 ? "assistant" : "user", number);
+	snprintf(record, sizeof(record), "{\"role\":\"%s\",\"content\":\"%d\"}",
+		number % 2 ? "assistant" : "user", number);
 	struct slice slice = slice_of(record);
 	int rc = log_append(log, &slice, 1, NULL, &ack, NULL);
 	assert_true(rc == 0 || ack.seq == 0);
@@ -41,7 +42,8 @@ static void append_two(struct told *told, struct log *log)
 
 	told->attempted += 2;
 	for (int i = 0; i < 2; i++) {
-		snprintf(records[i], sizeof(records[i]), "{\"role\":\"user\",\"id\":\"b-%d\",\"content\":\"%d\"}", number + i, number + i);
+		snprintf(records[i], sizeof(records[i]),
+			"{\"role\":\"user\",\"id\":\"b-%d\",\"content\":\"%d\"}", number + i, number + i);
 		slices[i] = slice_of(records[i]);
 	}
 	int rc = log_append(log, slices, 2, NULL, acks, NULL);
@@ -108,7 +110,8 @@ static void scenario(struct told *told, struct store *store)
 	arena_release(&arena);
 }
 
-/* Everything acknowledged is there, whole, in order, once; nothing is there that was not said; and it goes on. */
+/* Everything acknowledged is there, whole, in order, once; nothing is there that was not said; and it goes
+ * on. */
 static void check_after(struct world *world, struct told *told)
 {
 	struct log *log;

@@ -8,10 +8,12 @@
 #define CALLS(ids) "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[" ids "]}"
 #define CALL(id) "{\"id\":\"" id "\",\"name\":\"f\",\"arguments\":\"{}\"}"
 #define RESULT(id, text) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"" text "\"}"
-#define MARKED(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"interrupted\",\"marker\":\"interrupted\"}"
+#define MARKED(id)                                                                                           \
+	"{\"role\":\"tool\",\"tool_call_id\":\"" id                                                          \
+	"\",\"content\":\"interrupted\",\"marker\":\"interrupted\"}"
 
-static struct log *fork_with(struct world *world, struct log *parent, const struct log_fork_options *how, const char *id,
-	struct log_fork *ret_fork)
+static struct log *fork_with(struct world *world, struct log *parent, const struct log_fork_options *how,
+	const char *id, struct log_fork *ret_fork)
 {
 	struct log_fork_options options = *how;
 	struct log_fork fork;
@@ -28,7 +30,8 @@ static struct log *fork_with(struct world *world, struct log *parent, const stru
 	return child;
 }
 
-static struct log *fork_at(struct world *world, struct log *parent, uint64_t count, const char *id, struct log_fork *ret_fork)
+static struct log *fork_at(
+	struct world *world, struct log *parent, uint64_t count, const char *id, struct log_fork *ret_fork)
 {
 	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	options.by_count = true;
@@ -36,7 +39,8 @@ static struct log *fork_at(struct world *world, struct log *parent, uint64_t cou
 	return fork_with(world, parent, &options, id, ret_fork);
 }
 
-static struct log *fork_through(struct world *world, struct log *parent, const char *at, const char *id, struct log_fork *ret_fork)
+static struct log *fork_through(
+	struct world *world, struct log *parent, const char *at, const char *id, struct log_fork *ret_fork)
 {
 	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	options.at = slice_of(at);
@@ -151,7 +155,8 @@ static void fork__never_parts_a_call_from_its_results(void **state)
 	static const struct {
 		const char *through;
 		uint64_t asked, kept;
-	} cases[] = {{"", 0, 0}, {"m1", 1, 1}, {"m1", 2, 1}, {"m1", 3, 1}, {"m4", 4, 4}, {"m5", 5, 5}, {"m5", 6, 5}, {"m7", 7, 7}};
+	} cases[] = {{"", 0, 0}, {"m1", 1, 1}, {"m1", 2, 1}, {"m1", 3, 1}, {"m4", 4, 4}, {"m5", 5, 5},
+		{"m5", 6, 5}, {"m7", 7, 7}};
 	struct world world;
 	struct log_fork fork;
 	world_open(&world, STORE_SYNC_NONE);
@@ -207,14 +212,14 @@ static void fork__inherits_the_line_and_its_late_results_only(void **state)
 	uint32_t node;
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *log = world_create(&world, "main");
-	say(log, "user", "u1");                                                                   /* m1 */
-	add(log, CALLS(CALL("c1")));                                                              /* m2 */
-	add(log, MARKED("c1"));                                                                   /* m3 */
+	say(log, "user", "u1");									  /* m1 */
+	add(log, CALLS(CALL("c1")));								  /* m2 */
+	add(log, MARKED("c1"));									  /* m3 */
 	add(log, "{\"role\":\"user\",\"content\":\"beside\",\"parent\":\"m1\",\"id\":\"side\"}"); /* 4 */
-	say(log, "user", "u2");                                                                   /* m5 */
-	add(log, RESULT("c1", "late"));                                                           /* m6 */
-	say(log, "assistant", "a2");                                                              /* m7 */
-	add(log, RESULT("c1", "later"));                                                          /* m8 */
+	say(log, "user", "u2");									  /* m5 */
+	add(log, RESULT("c1", "late"));								  /* m6 */
+	say(log, "assistant", "a2");								  /* m7 */
+	add(log, RESULT("c1", "later"));							  /* m8 */
 	struct log *f = fork_through(&world, log, "m7", "f", NULL);
 	assert_string_equal(line_of(f), "m1 m2 m3 m5 m7");
 	assert_int_equal(log_find(f, slice_of("side"), &node, NULL), BOBBIN_ENOTFOUND);
@@ -297,17 +302,21 @@ static void x27_forks__twenty_deep_and_three_of_each(void **state)
 	log_close(log);
 
 	/* A middle one is moved away: an error, not an empty session. Put back, all is well. */
-	assert_int_equal(rename(scratch_path(world.dir, "d10.jsonl"), scratch_path(world.dir, "elsewhere.jsonl")), 0);
-	assert_int_equal(log_open(world.store, slice_of("d20"), LOG_READ, &log, &world.error), BOBBIN_ECORRUPT);
+	assert_int_equal(
+		rename(scratch_path(world.dir, "d10.jsonl"), scratch_path(world.dir, "elsewhere.jsonl")), 0);
+	assert_int_equal(
+		log_open(world.store, slice_of("d20"), LOG_READ, &log, &world.error), BOBBIN_ECORRUPT);
 	assert_non_null(strstr(world.error.message, "d10"));
 	assert_int_equal(log_open(world.store, slice_of("d11"), LOG_WRITE, &log, NULL), BOBBIN_ECORRUPT);
 	assert_int_equal(log_open(world.store, slice_of("d9"), LOG_READ, &log, NULL), 0);
 	log_close(log);
-	assert_int_equal(rename(scratch_path(world.dir, "elsewhere.jsonl"), scratch_path(world.dir, "d10.jsonl")), 0);
+	assert_int_equal(
+		rename(scratch_path(world.dir, "elsewhere.jsonl"), scratch_path(world.dir, "d10.jsonl")), 0);
 	/* Deleting it is refused while forks refer to it. */
 	assert_int_equal(store_delete(world.store, slice_of("d10"), &world.error), BOBBIN_EREFUSED);
 	assert_non_null(strstr(world.error.message, "d11"));
-	assert_int_equal(store_delete(world.store, slice_of("d20"), NULL), BOBBIN_EREFUSED); /* "cut" names it */
+	assert_int_equal(
+		store_delete(world.store, slice_of("d20"), NULL), BOBBIN_EREFUSED); /* "cut" names it */
 	assert_int_equal(store_delete(world.store, slice_of("d20c"), NULL), 0);
 	assert_int_equal(store_delete(world.store, slice_of("cut"), NULL), 0);
 	assert_int_equal(store_delete(world.store, slice_of("d20"), NULL), 0);
@@ -324,9 +333,15 @@ static void x27_forks__too_deep_and_in_a_circle_are_errors(void **state)
 	struct log *log, *child;
 	char id[16];
 	world_open(&world, STORE_SYNC_NONE);
-	world_write(&world, "a.jsonl", "{\"type\":\"session\",\"parentId\":\"b\",\"forkedAt\":1}\n{\"role\":\"user\",\"content\":\"x\"}\n");
-	world_write(&world, "b.jsonl", "{\"type\":\"session\",\"parentId\":\"a\",\"forkedAt\":1}\n{\"role\":\"user\",\"content\":\"x\"}\n");
-	world_write(&world, "s.jsonl", "{\"type\":\"session\",\"parentId\":\"s\",\"forkedAt\":1}\n{\"role\":\"user\",\"content\":\"x\"}\n");
+	world_write(&world, "a.jsonl",
+		"{\"type\":\"session\",\"parentId\":\"b\",\"forkedAt\":1}\n{\"role\":\"user\",\"content\":"
+		"\"x\"}\n");
+	world_write(&world, "b.jsonl",
+		"{\"type\":\"session\",\"parentId\":\"a\",\"forkedAt\":1}\n{\"role\":\"user\",\"content\":"
+		"\"x\"}\n");
+	world_write(&world, "s.jsonl",
+		"{\"type\":\"session\",\"parentId\":\"s\",\"forkedAt\":1}\n{\"role\":\"user\",\"content\":"
+		"\"x\"}\n");
 	assert_int_equal(log_open(world.store, slice_of("a"), LOG_READ, &log, &world.error), BOBBIN_ECORRUPT);
 	assert_non_null(strstr(world.error.message, "circle"));
 	assert_int_equal(log_open(world.store, slice_of("s"), LOG_READ, &log, NULL), BOBBIN_ECORRUPT);
@@ -353,8 +368,8 @@ static void x27_forks__too_deep_and_in_a_circle_are_errors(void **state)
 	world_close(&world);
 }
 
-/* Every bit of a fork's header and of what it inherits: the right session, or an error; never other words, never an
- * empty one. */
+/* Every bit of a fork's header and of what it inherits: the right session, or an error; never other words,
+ * never an empty one. */
 static void x27_bit_flips__are_errors(void **state)
 {
 	(void)state;
@@ -415,7 +430,8 @@ static void x27_fork__swapped_parent_is_an_error(void **state)
 	for (int i = 0; i < 6; i++)
 		say(other, "user", "question");
 	log_close(other);
-	assert_int_equal(rename(scratch_path(world.dir, "other.jsonl"), scratch_path(world.dir, "main.jsonl")), 0);
+	assert_int_equal(
+		rename(scratch_path(world.dir, "other.jsonl"), scratch_path(world.dir, "main.jsonl")), 0);
 	assert_int_equal(log_open(world.store, slice_of("f"), LOG_READ, &log, NULL), BOBBIN_ECORRUPT);
 	world_close(&world);
 }

@@ -22,16 +22,18 @@ static int open_store(const char *path, bool create, struct store **ret_store, s
 static void ids__that_could_leave_the_folder_are_refused(void **state)
 {
 	(void)state;
-	const struct slice ids[] = {SLICE_LITERAL(""), SLICE_LITERAL("."), SLICE_LITERAL(".."), SLICE_LITERAL("a/b"),
-		SLICE_LITERAL("/etc/passwd"), SLICE_LITERAL("../x"), SLICE_LITERAL("a\0b"), SLICE_LITERAL("-rf"),
-		SLICE_LITERAL("blobs"), SLICE_LITERAL("a b"), SLICE_LITERAL("\xc3\xa4"), SLICE_LITERAL("a.b"), SLICE_LITERAL("\n")};
+	const struct slice ids[] = {SLICE_LITERAL(""), SLICE_LITERAL("."), SLICE_LITERAL(".."),
+		SLICE_LITERAL("a/b"), SLICE_LITERAL("/etc/passwd"), SLICE_LITERAL("../x"),
+		SLICE_LITERAL("a\0b"), SLICE_LITERAL("-rf"), SLICE_LITERAL("blobs"), SLICE_LITERAL("a b"),
+		SLICE_LITERAL("\xc3\xa4"), SLICE_LITERAL("a.b"), SLICE_LITERAL("\n")};
 	struct world world;
 	char long_id[5000];
 	memset(long_id, 'a', sizeof(long_id));
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *parent = world_create(&world, "main");
 	for (size_t i = 0; i <= sizeof(ids) / sizeof(ids[0]); i++) {
-		struct slice id = i < sizeof(ids) / sizeof(ids[0]) ? ids[i] : (struct slice){long_id, sizeof(long_id)};
+		struct slice id =
+			i < sizeof(ids) / sizeof(ids[0]) ? ids[i] : (struct slice){long_id, sizeof(long_id)};
 		struct log_create_options create = LOG_CREATE_OPTIONS_INIT;
 		struct log_fork_options fork = LOG_FORK_OPTIONS_INIT;
 		struct arena arena = ARENA_INIT;
@@ -74,8 +76,8 @@ static void x20_modes__are_0600_and_0700_under_any_umask(void **state)
 		assert_int_equal(log_fork(log, &options, NULL, NULL, NULL), 0);
 		assert_int_equal(store_turn_lock(world.store, slice_of("main"), 0, &lock, NULL), 0);
 		assert_int_equal(log_write_meta(log, NULL), 0);
-		static const char *const names[] = {".gitignore", "main.jsonl", "main.meta.json", "main.turn", "child.jsonl",
-			"child.meta.json", ".lock"};
+		static const char *const names[] = {".gitignore", "main.jsonl", "main.meta.json", "main.turn",
+			"child.jsonl", "child.meta.json", ".lock"};
 		assert_int_equal(mode_of(world.dir), 0700);
 		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
 			assert_int_equal(mode_of(scratch_path(world.dir, names[n])), 0600);
@@ -105,7 +107,8 @@ static void x20_older_modes__readable_is_tightened_and_writable_is_refused(void 
 	assert_int_equal(mode_of(scratch_path(world.dir, "main.jsonl")), 0600);
 	log_close(log);
 	assert_int_equal(chmod(scratch_path(world.dir, "main.jsonl"), 0666), 0);
-	assert_int_equal(log_open(world.store, slice_of("main"), LOG_WRITE, &log, &world.error), BOBBIN_EREFUSED);
+	assert_int_equal(
+		log_open(world.store, slice_of("main"), LOG_WRITE, &log, &world.error), BOBBIN_EREFUSED);
 	assert_non_null(strstr(world.error.message, "chmod"));
 	log = world_log(&world, "main", LOG_READ);
 	log_close(log);
@@ -124,7 +127,8 @@ static void x20_older_modes__readable_is_tightened_and_writable_is_refused(void 
 	world.platform.fake_user = true;
 	world.platform.user = getuid() + 1;
 	struct store_options options = {.create = false, .force_filesystem = true};
-	assert_int_equal(store_open(&world.platform.table, world.dir, &options, &store, &world.error), BOBBIN_EREFUSED);
+	assert_int_equal(store_open(&world.platform.table, world.dir, &options, &store, &world.error),
+		BOBBIN_EREFUSED);
 	assert_int_equal(log_open(world.store, slice_of("main"), LOG_READ, &log, NULL), BOBBIN_EREFUSED);
 	world.platform.fake_user = false;
 	world_close(&world);
@@ -143,7 +147,8 @@ static void x20_links__are_never_followed(void **state)
 	free(scratch_read(world.dir, "real.jsonl", &before));
 	assert_int_equal(symlink("real.jsonl", scratch_path(world.dir, "link.jsonl")), 0);
 	assert_int_equal(symlink("/nonexistent/x", scratch_path(world.dir, "broken.jsonl")), 0);
-	assert_int_equal(log_open(world.store, slice_of("link"), LOG_READ, &log, &world.error), BOBBIN_EREFUSED);
+	assert_int_equal(
+		log_open(world.store, slice_of("link"), LOG_READ, &log, &world.error), BOBBIN_EREFUSED);
 	assert_non_null(strstr(world.error.message, "link"));
 	assert_int_equal(log_open(world.store, slice_of("broken"), LOG_WRITE, &log, NULL), BOBBIN_EREFUSED);
 	struct log_create_options create = LOG_CREATE_OPTIONS_INIT;
@@ -202,7 +207,8 @@ static void x18_paths__through_links_and_odd_names(void **state)
 	snprintf(link_path, sizeof(link_path), "%s/a project", dir);
 	assert_int_equal(rename(path, moved), 0);
 	assert_int_equal(symlink("moved", link_path), 0);
-	static const char *const spellings[] = {"%s/a project/.sessions", "%s/moved/.sessions", "%s/moved/.sessions/", "%s/moved/../a project/./.sessions"};
+	static const char *const spellings[] = {"%s/a project/.sessions", "%s/moved/.sessions",
+		"%s/moved/.sessions/", "%s/moved/../a project/./.sessions"};
 	for (size_t i = 0; i < 4; i++) {
 		struct buffer text = BUFFER_INIT(4096);
 		const char *rest = spellings[i] + 2;
@@ -241,7 +247,8 @@ static void store__file_systems_that_cannot_lock_are_refused_by_name(void **stat
 	for (size_t i = 0; i < 3; i++) {
 		struct store_options options = {.create = true};
 		world.platform.fake_file_system = cases[i].magic;
-		assert_int_equal(store_open(&world.platform.table, world.dir, &options, &store, &world.error), BOBBIN_EREFUSED);
+		assert_int_equal(store_open(&world.platform.table, world.dir, &options, &store, &world.error),
+			BOBBIN_EREFUSED);
 		assert_non_null(strstr(world.error.message, cases[i].name));
 		options.force_filesystem = true;
 		assert_int_equal(store_open(&world.platform.table, world.dir, &options, &store, NULL), 0);
@@ -268,8 +275,8 @@ static void store__opening_and_listing_write_nothing(void **state)
 	assert_int_equal(store_list(store, NULL, &arena, &entries, &count, NULL), 0);
 	log_close(log);
 	store_close(store);
-	static const enum fail_call writing[] = {CALL_WRITE, CALL_TRUNCATE, CALL_RENAME, CALL_LINK, CALL_UNLINK,
-		CALL_CHANGE_MODE, CALL_SYNC, CALL_SYNC_DATA};
+	static const enum fail_call writing[] = {CALL_WRITE, CALL_TRUNCATE, CALL_RENAME, CALL_LINK,
+		CALL_UNLINK, CALL_CHANGE_MODE, CALL_SYNC, CALL_SYNC_DATA};
 	for (size_t i = 0; i < sizeof(writing) / sizeof(writing[0]); i++)
 		assert_int_equal(world.platform.calls[writing[i]], 0);
 	assert_false(scratch_exists(world.dir, "main.meta.json"));
@@ -344,7 +351,8 @@ static void list__newest_first_with_bounded_reading(void **state)
 	struct store_entry entry;
 	assert_int_equal(store_entry(world.store, slice_of("bad"), &arena, &entry, NULL), 0);
 	assert_true(entry.damaged);
-	assert_int_equal(store_entry(world.store, slice_of("nobody"), &arena, &entry, NULL), BOBBIN_ENOTFOUND);
+	assert_int_equal(
+		store_entry(world.store, slice_of("nobody"), &arena, &entry, NULL), BOBBIN_ENOTFOUND);
 	/* Metas gone or wrong: nothing is hidden, nothing is wrong. */
 	world_write(&world, "three.meta.json", "{\"id\":\"three\",\"title\":7");
 	remove(scratch_path(world.dir, "two-b.meta.json"));
@@ -390,7 +398,8 @@ static void c4_turn_lock__one_at_a_time_and_free_after_death(void **state)
 	char byte;
 	world_open(&world, STORE_SYNC_NONE);
 	assert_int_equal(store_turn_lock(world.store, slice_of("main"), 0, &lock, NULL), 0);
-	assert_int_equal(store_turn_lock(world.store, slice_of("main"), 0, &second, &world.error), BOBBIN_EBUSY);
+	assert_int_equal(
+		store_turn_lock(world.store, slice_of("main"), 0, &second, &world.error), BOBBIN_EBUSY);
 	assert_non_null(strstr(world.error.message, "main"));
 	assert_int_equal(store_turn_lock(world.store, slice_of("main"), 20, &second, NULL), BOBBIN_EBUSY);
 	assert_int_equal(store_turn_lock(world.store, slice_of("other"), 0, &second, NULL), 0);
@@ -416,7 +425,8 @@ static void c4_turn_lock__one_at_a_time_and_free_after_death(void **state)
 	world_close(&world);
 }
 
-/* A store made by hand: no headers, no crc, no ids, no call arguments; parent, cut and watermark only in the meta. */
+/* A store made by hand: no headers, no crc, no ids, no call arguments; parent, cut and watermark only in the
+ * meta. */
 static void handmade__loads_and_learns_what_only_meta_knew(void **state)
 {
 	(void)state;
@@ -424,13 +434,15 @@ static void handmade__loads_and_learns_what_only_meta_knew(void **state)
 	world_open(&world, STORE_SYNC_NONE);
 	world_write(&world, "main.jsonl",
 		"{\"role\":\"user\",\"content\":\"When?\"}\n"
-		"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"query\"}]}\n"
+		"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"query\"}]"
+		"}\n"
 		"{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"Monday\"}\n"
 		"{\"role\":\"assistant\",\"content\":\"On Monday.\"}\n"
 		"{\"role\":\"user\",\"content\":\"Thanks\"}\n");
 	world_write(&world, "child.jsonl", "{\"seq\":5,\"role\":\"user\",\"content\":\"And on Tuesday?\"}\n");
 	world_write(&world, "child.meta.json",
-		"{\"id\":\"child\",\"parentId\":\"main\",\"forkedAt\":4,\"watermark\":2,\"title\":\"Days\",\"owner\":\"ana\"}");
+		"{\"id\":\"child\",\"parentId\":\"main\",\"forkedAt\":4,\"watermark\":2,\"title\":\"Days\","
+		"\"owner\":\"ana\"}");
 	size_t meta_before;
 	free(scratch_read(world.dir, "child.meta.json", &meta_before));
 	for (int round = 0; round < 3; round++) {
@@ -461,7 +473,8 @@ static void handmade__loads_and_learns_what_only_meta_knew(void **state)
 			log_close(parent);
 		}
 		if (round == 1)
-			world_write(&world, "child.meta.json", "{\"id\":\"child\",\"parentId\":\"nobody\",\"forkedAt\":9}");
+			world_write(&world, "child.meta.json",
+				"{\"id\":\"child\",\"parentId\":\"nobody\",\"forkedAt\":9}");
 	}
 	/* Its deletion is guarded like any other's. */
 	assert_int_equal(store_delete(world.store, slice_of("main"), &world.error), BOBBIN_EREFUSED);
@@ -478,7 +491,8 @@ static void handmade__fork_whose_parent_is_missing_or_too_short_is_an_error(void
 	world_write(&world, "child.meta.json", "{\"parentId\":\"main\",\"forkedAt\":4}");
 	assert_int_equal(log_open(world.store, slice_of("child"), LOG_READ, &log, NULL), BOBBIN_ECORRUPT);
 	world_write(&world, "main.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n");
-	assert_int_equal(log_open(world.store, slice_of("child"), LOG_READ, &log, &world.error), BOBBIN_ECORRUPT);
+	assert_int_equal(
+		log_open(world.store, slice_of("child"), LOG_READ, &log, &world.error), BOBBIN_ECORRUPT);
 	assert_non_null(strstr(world.error.message, "fewer"));
 	world_write(&world, "child.meta.json", "{\"parentId\":\"main\",\"forkedAt\":1}");
 	assert_int_equal(log_open(world.store, slice_of("child"), LOG_READ, &log, NULL), 0);
@@ -489,7 +503,8 @@ static void handmade__fork_whose_parent_is_missing_or_too_short_is_an_error(void
 static void x23_meta__is_a_cache_that_never_matters(void **state)
 {
 	(void)state;
-	static const char *const metas[] = {"", "{", "null", "[]", "{\"id\":7}", "{\"parentId\":\"nobody\",\"forkedAt\":3}",
+	static const char *const metas[] = {"", "{", "null", "[]", "{\"id\":7}",
+		"{\"parentId\":\"nobody\",\"forkedAt\":3}",
 		"{\"messages\":-5,\"logBytes\":1e400,\"title\":\"\\u0000\"}"};
 	struct world world;
 	world_open(&world, STORE_SYNC_NONE);

@@ -7,8 +7,8 @@
 #define C "{\"seq\":3,\"role\":\"user\",\"content\":\"three\"}"
 
 /* Opens `text` as a log; the line, its faults, and that two appends with a reopening in between work. */
-static void check_log(const void *text, size_t len, const char *line, enum fault_kind kind, uint64_t fault_line,
-	uint64_t fault_offset)
+static void check_log(const void *text, size_t len, const char *line, enum fault_kind kind,
+	uint64_t fault_line, uint64_t fault_offset)
 {
 	struct world world;
 	char expected[1024];
@@ -98,8 +98,9 @@ static void c1_empty_file__loads_and_takes_a_message(void **state)
 static void c1_wrong_shape__is_set_aside(void **state)
 {
 	(void)state;
-	static const char *const lines[] = {"[1,2]", "\"text\"", "17", "null", "{\"a\":1}", "{\"role\":\"bishop\"}",
-		"{\"role\":\"user\",\"content\":7}", "{\"role\":\"user\",\"content\":\"x\",\"seq\":\"two\"}", "{\"type\":7}"};
+	static const char *const lines[] = {"[1,2]", "\"text\"", "17", "null", "{\"a\":1}",
+		"{\"role\":\"bishop\"}", "{\"role\":\"user\",\"content\":7}",
+		"{\"role\":\"user\",\"content\":\"x\",\"seq\":\"two\"}", "{\"type\":7}"};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char text[512];
 		int len = snprintf(text, sizeof(text), "%s\n%s\n%s\n", A, lines[i], C);
@@ -110,7 +111,8 @@ static void c1_wrong_shape__is_set_aside(void **state)
 static void torn__invalid_utf8_is_set_aside(void **state)
 {
 	(void)state;
-	CHECK(A "\n{\"seq\":2,\"role\":\"user\",\"content\":\"\xf0\x9f\"}\n" C "\n", "m1 m3", FAULT_UTF8, 2, sizeof(A));
+	CHECK(A "\n{\"seq\":2,\"role\":\"user\",\"content\":\"\xf0\x9f\"}\n" C "\n", "m1 m3", FAULT_UTF8, 2,
+		sizeof(A));
 }
 
 static void c3_glued__both_records_are_read(void **state)
@@ -124,10 +126,12 @@ static void torn__a_part_of_a_torn_record_is_no_record(void **state)
 {
 	(void)state;
 	/* What follows the NULs looks like a record, but was a block of one. */
-	static const char text[] = A "\n{\"seq\":2,\"role\":\"user\",\"content\":[\0\0{\"role\":\"user\",\"content\":\"no\"}]}\n" C "\n";
+	static const char text[] = A
+		"\n{\"seq\":2,\"role\":\"user\",\"content\":[\0\0{\"role\":\"user\",\"content\":\"no\"}]}\n" C
+		"\n";
 	check_log(text, sizeof(text) - 1, "m1 m3", FAULT_NULS, 2, sizeof(A));
-	CHECK(A "\n{\"seq\":2,\"role\":\"user\",\"content\":[{\"role\":\"user\",\"content\":\"no\"}\n" C "\n", "m1 m3",
-		FAULT_TORN, 2, sizeof(A));
+	CHECK(A "\n{\"seq\":2,\"role\":\"user\",\"content\":[{\"role\":\"user\",\"content\":\"no\"}\n" C "\n",
+		"m1 m3", FAULT_TORN, 2, sizeof(A));
 }
 
 static void torn__whole_record_without_line_break_counts(void **state)
@@ -201,7 +205,8 @@ static void torn__duplicate_keys_last_wins_and_is_reported(void **state)
 	world_close(&world);
 }
 
-/* The log cut at every byte of its last two records: nothing before is lost, nothing is removed, appending works. */
+/* The log cut at every byte of its last two records: nothing before is lost, nothing is removed, appending
+ * works. */
 static void c1_torn_line__cut_at_every_byte(void **state)
 {
 	(void)state;
@@ -215,7 +220,8 @@ static void c1_torn_line__cut_at_every_byte(void **state)
 	add(log, "{\"role\":\"user\",\"content\":\"drei \xf0\x9f\x98\x80 {\\\"role\\\":\\\"user\\\"}\"}");
 	size_t middle;
 	free(scratch_read(world.dir, "main.jsonl", &middle));
-	add(log, "{\"role\":\"assistant\",\"content\":\"\xe4\xbd\xa0\",\"tool_calls\":[{\"id\":\"c\",\"name\":\"n\",\"arguments\":\"{}\"}]}");
+	add(log, "{\"role\":\"assistant\",\"content\":\"\xe4\xbd\xa0\",\"tool_calls\":[{\"id\":\"c\","
+		 "\"name\":\"n\",\"arguments\":\"{}\"}]}");
 	log_close(log);
 	char *bytes = scratch_read(world.dir, "main.jsonl", &end);
 	for (size_t cut = start; cut <= end; cut++) {
@@ -282,10 +288,11 @@ static void c1_gap__fork_and_rewind_across_it_say_so(void **state)
 static void c9_system_line__of_an_old_log_is_ignored(void **state)
 {
 	(void)state;
-	CHECK("{\"seq\":1,\"role\":\"system\",\"content\":\"be nice\"}\n{\"seq\":2,\"role\":\"user\",\"content\":\"hi\"}\n", "m2",
-		FAULT_SYSTEM, 1, 0);
-	CHECK("{\"role\":\"developer\",\"content\":\"be nice\"}\n{\"role\":\"user\",\"content\":\"hi\"}\n", "m2",
-		FAULT_SYSTEM, 1, 0);
+	CHECK("{\"seq\":1,\"role\":\"system\",\"content\":\"be "
+	      "nice\"}\n{\"seq\":2,\"role\":\"user\",\"content\":\"hi\"}\n",
+		"m2", FAULT_SYSTEM, 1, 0);
+	CHECK("{\"role\":\"developer\",\"content\":\"be nice\"}\n{\"role\":\"user\",\"content\":\"hi\"}\n",
+		"m2", FAULT_SYSTEM, 1, 0);
 }
 
 static void c7_lone_surrogate__is_kept_as_it_came(void **state)

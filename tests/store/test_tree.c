@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The message tree: whose child a message is, where the head goes, which result belongs to which call; paths over it. */
+/* The message tree: whose child a message is, where the head goes, which result belongs to which call; paths
+ * over it. */
 #include "store_test.h"
 #include "tokens/counter.h"
 
 #define CALLS(ids) "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[" ids "]}"
 #define CALL(id) "{\"id\":\"" id "\",\"name\":\"f\",\"arguments\":\"{}\"}"
 #define RESULT(id, text) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"" text "\"}"
-#define MARKED(id) "{\"role\":\"tool\",\"tool_call_id\":\"" id "\",\"content\":\"interrupted\",\"marker\":\"interrupted\"}"
+#define MARKED(id)                                                                                           \
+	"{\"role\":\"tool\",\"tool_call_id\":\"" id                                                          \
+	"\",\"content\":\"interrupted\",\"marker\":\"interrupted\"}"
 
 static struct log *reopen(struct world *world, struct log *log)
 {
@@ -23,23 +26,26 @@ static void tree__head_moves_by_the_rule(void **state)
 	struct log *log = world_create(&world, "main");
 	for (int round = 0; round < 2; round++) {
 		if (round == 0) {
-			say(log, "user", "u1");                                                              /* m1 */
-			say(log, "assistant", "a1");                                                         /* m2 */
-			say(log, "user", "u2");                                                              /* m3 */
-			add(log, "{\"role\":\"assistant\",\"content\":\"beside\",\"parent\":\"m1\"}");       /* m4 */
+			say(log, "user", "u1");	     /* m1 */
+			say(log, "assistant", "a1"); /* m2 */
+			say(log, "user", "u2");	     /* m3 */
+			add(log,
+				"{\"role\":\"assistant\",\"content\":\"beside\",\"parent\":\"m1\"}"); /* m4 */
 			assert_string_equal(line_of(log), "m1 m2 m3");
-			add(log, "{\"role\":\"user\",\"content\":\"edit\",\"parent\":\"m2\",\"branch\":true}"); /* m5 */
+			add(log, "{\"role\":\"user\",\"content\":\"edit\",\"parent\":\"m2\",\"branch\":"
+				 "true}"); /* m5 */
 			assert_string_equal(line_of(log), "m1 m2 m5");
-			add(log, "{\"role\":\"assistant\",\"content\":\"follows\",\"parent\":\"m5\"}");      /* m6 */
+			add(log, "{\"role\":\"assistant\",\"content\":\"follows\",\"parent\":\"m5\"}"); /* m6
+													 */
 			assert_string_equal(line_of(log), "m1 m2 m5 m6");
-			add(log, "{\"type\":\"rewind\",\"to\":\"m3\"}");                                     /* 7 */
-			say(log, "assistant", "a2");                                                         /* m8 */
+			add(log, "{\"type\":\"rewind\",\"to\":\"m3\"}"); /* 7 */
+			say(log, "assistant", "a2");			 /* m8 */
 			assert_string_equal(line_of(log), "m1 m2 m3 m8");
-			add(log, "{\"type\":\"rewind\",\"to\":null}");                                       /* 9 */
+			add(log, "{\"type\":\"rewind\",\"to\":null}"); /* 9 */
 			assert_string_equal(line_of(log), "");
-			say(log, "user", "anew");                                                            /* m10 */
+			say(log, "user", "anew"); /* m10 */
 			assert_string_equal(line_of(log), "m10");
-			add(log, "{\"role\":\"user\",\"content\":\"root\",\"parent\":null}");                /* m11 */
+			add(log, "{\"role\":\"user\",\"content\":\"root\",\"parent\":null}"); /* m11 */
 			assert_string_equal(line_of(log), "m10");
 			add(log, "{\"type\":\"rewind\",\"to\":\"m6\"}");
 		}
@@ -73,14 +79,14 @@ static void a4_late_result__replaces_its_marker(void **state)
 	struct world world;
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *log = world_create(&world, "main");
-	say(log, "user", "u1");                                    /* m1 */
+	say(log, "user", "u1");					   /* m1 */
 	add(log, CALLS(CALL("c1") "," CALL("c2") "," CALL("c3"))); /* m2 */
-	add(log, RESULT("c1", "r1"));                              /* m3 */
-	add(log, RESULT("c2", "r2"));                              /* m4 */
-	add(log, MARKED("c3"));                                    /* m5 */
-	say(log, "user", "do something else");                     /* m6 */
+	add(log, RESULT("c1", "r1"));				   /* m3 */
+	add(log, RESULT("c2", "r2"));				   /* m4 */
+	add(log, MARKED("c3"));					   /* m5 */
+	say(log, "user", "do something else");			   /* m6 */
 	add(log, RESULT("c3", "the real one, which is longer"));   /* m7 */
-	add(log, RESULT("c3", "a second real one"));               /* m8 */
+	add(log, RESULT("c3", "a second real one"));		   /* m8 */
 	for (int round = 0; round < 2; round++) {
 		assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6");
 		struct log_node node;
@@ -101,7 +107,8 @@ static void a4_late_result__replaces_its_marker(void **state)
 		char id[PATH_ID_BYTES];
 		assert_int_equal(path_message(items, 4, &arena, &message, NULL), 0);
 		assert_int_equal(message.marker, MARKER_NONE);
-		assert_string_equal(text_of(log, log_path_node(path, 4, true)), "the real one, which is longer");
+		assert_string_equal(
+			text_of(log, log_path_node(path, 4, true)), "the real one, which is longer");
 		assert_string_equal(text_of(log, log_path_node(path, 4, false)), "interrupted");
 		assert_int_equal(path_id(items, 4, id, NULL), 0);
 		assert_string_equal(id, "m7");
@@ -206,7 +213,8 @@ static void x04_parallel_results__none_is_merged_or_lost(void **state)
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "go");
-	add(log, CALLS(CALL("c1") "," CALL("c2") "," CALL("c3") "," CALL("c4") "," CALL("c5") "," CALL("c6") "," CALL("c7") "," CALL("c8")));
+	add(log, CALLS(CALL("c1") "," CALL("c2") "," CALL("c3") "," CALL("c4") "," CALL("c5") "," CALL(
+			 "c6") "," CALL("c7") "," CALL("c8")));
 	add(log, RESULT("c7", "same"));
 	add(log, RESULT("c2", "same"));
 	add(log, RESULT("c8", "8"));
@@ -237,12 +245,12 @@ static void tree__results_find_their_call(void **state)
 	struct log_node node;
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *log = world_create(&world, "main");
-	say(log, "user", "1");                /* m1 */
-	add(log, CALLS(CALL("c")));           /* m2 */
-	add(log, RESULT("c", "first"));       /* m3 */
-	say(log, "user", "2");                /* m4 */
-	add(log, CALLS(CALL("c")));           /* m5: the same id in a later turn */
-	add(log, RESULT("c", "second"));      /* m6 */
+	say(log, "user", "1");		 /* m1 */
+	add(log, CALLS(CALL("c")));	 /* m2 */
+	add(log, RESULT("c", "first"));	 /* m3 */
+	say(log, "user", "2");		 /* m4 */
+	add(log, CALLS(CALL("c")));	 /* m5: the same id in a later turn */
+	add(log, RESULT("c", "second")); /* m6 */
 	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6");
 	add(log, RESULT("nobody", "orphan")); /* m7: kept, in its place */
 	log_node(log, node_of(log, "m7"), &node);
@@ -250,18 +258,18 @@ static void tree__results_find_their_call(void **state)
 	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6 m7");
 	/* From an old branch: does not move the head. */
 	log_rewind(log, slice_of("m1"), NULL, NULL);
-	add(log, CALLS(CALL("old")));         /* m9 */
+	add(log, CALLS(CALL("old"))); /* m9 */
 	log_rewind(log, slice_of("m7"), NULL, NULL);
-	add(log, RESULT("old", "late"));      /* m11 */
+	add(log, RESULT("old", "late")); /* m11 */
 	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6 m7");
 	log_node(log, node_of(log, "m11"), &node);
 	assert_int_equal(node.parent, node_of(log, "m9"));
 	/* Re-answered in another branch, then back: each line has one answer. */
 	log_rewind(log, slice_of("m5"), NULL, NULL);
-	add(log, RESULT("c", "other"));       /* m13 */
+	add(log, RESULT("c", "other")); /* m13 */
 	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m13");
 	log_rewind(log, slice_of("m6"), NULL, NULL);
-	add(log, RESULT("c", "third"));       /* m15: m6 stands on this line already */
+	add(log, RESULT("c", "third")); /* m15: m6 stands on this line already */
 	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6");
 	log = reopen(&world, log);
 	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6");
@@ -331,7 +339,11 @@ static void tree__ancestors_at_every_depth(void **state)
 		random = random * 1664525 + 1013904223;
 		int back = random >> 28 ? 1 : 1 + (int)(random >> 20 & 31);
 		int parent = i > back ? i - back : 0;
-		fprintf(file, parent ? "{\"seq\":%d,\"role\":\"user\",\"content\":\"\",\"parent\":\"m%d\",\"branch\":true}\n" : "{\"seq\":%d,\"role\":\"user\",\"content\":\"\"}\n", i, parent);
+		fprintf(file,
+			parent ? "{\"seq\":%d,\"role\":\"user\",\"content\":\"\",\"parent\":\"m%d\","
+				 "\"branch\":true}\n"
+			       : "{\"seq\":%d,\"role\":\"user\",\"content\":\"\"}\n",
+			i, parent);
 	}
 	fclose(file);
 	struct log *log = world_log(&world, "main", LOG_READ);
