@@ -10,7 +10,7 @@ MAY = {
     "base": [],
     "tokens": ["base"],
     "transcript": ["tokens", "base"],
-    "store": ["transcript", "base"],
+    "store": ["transcript", "tokens", "base"],
     "window": ["transcript", "tokens", "base"],
     "model": ["transcript", "base"],
     "compact": ["window", "model", "store", "transcript", "tokens", "base"],
