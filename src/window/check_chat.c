@@ -106,7 +106,7 @@ static void check_assistant(struct checker *checker, const struct json *message,
 
 	json_get(message, "tool_calls", &calls);
 	bool none = calls.type == JSON_ABSENT || calls.type == JSON_NULL;
-	check_content(checker, message, CHAT_ASSISTANT, json_count(&calls) > 0);
+	check_content(checker, message, CHAT_ASSISTANT, calls.type == JSON_ARRAY && json_count(&calls) > 0);
 	size_t mark = check_enter(checker, ".tool_calls");
 	if (!none && (calls.type != JSON_ARRAY || json_count(&calls) == 0))
 		check_fault(checker, message, "content_shape", "leave \"tool_calls\" out",

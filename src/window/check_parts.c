@@ -304,7 +304,8 @@ void check_tool_names(struct checker *checker, const struct json *body, bool nes
 	struct json_iter iter;
 	struct slice name;
 
-	json_get(body, "tools", &tools);
+	if (!json_get(body, "tools", &tools) || tools.type != JSON_ARRAY)
+		tools = (struct json){NULL, 0, JSON_ABSENT};
 	checker->ids = (struct check_id_set){NULL, 0, 0};
 	json_iter_init(&iter, &tools);
 	for (size_t i = 0; json_iter_next(&iter, NULL, &tool); i++) {

@@ -104,7 +104,7 @@ class Check:
             self.add("tools_shape", place)
 
     def image_data(self, media_type, data, place):
-        if media_type not in MEDIA_TYPES:
+        if not isinstance(media_type, str) or media_type not in MEDIA_TYPES:
             self.add("image_invalid", place)
         if not (isinstance(data, str) and len(data) >= 4 and len(data) % 4 == 0 and
                 re.fullmatch(r"[A-Za-z0-9+/]+={0,2}", data)):
@@ -265,7 +265,7 @@ class Check:
             call = call if isinstance(call, dict) else {}
             if call.get("type") != "function" or not isinstance(call.get("function"), dict):
                 self.add("content_shape", at)
-            else:
+            if isinstance(call.get("function"), dict):
                 self.name(call["function"], 64, at)
                 self.arguments(call["function"], at)
             known = call.get("id")
@@ -337,7 +337,7 @@ class Check:
         for index, tool in enumerate(tools):
             tool = tool if isinstance(tool, dict) else {}
             self.name(tool, 128, f"tools[{index}]")
-            if tool.get("type") in (None, "", "custom"):
+            if not isinstance(tool.get("type"), str) or tool["type"] in ("", "custom"):
                 self.schema(tool.get("input_schema"), f"tools[{index}]")
             names.append(tool.get("name"))
         self.tool_choice(body, names)
