@@ -73,6 +73,27 @@ static int title_of(const struct import_conversation *conversation, const char *
 	return copy ? 0 : BOBBIN_ENOMEM;
 }
 
+/* Appends all records; then the head stands where the transcript's stood (a rewind in it is no message). */
+static int append_records(
+	struct log *log, const struct import_conversation *conversation, struct bobbin_error *error)
+{
+	size_t count = conversation->record_count;
+	char id[PATH_ID_BYTES];
+	if (!count)
+		return 0;
+	struct log_ack *acks = mem_alloc(count * sizeof(*acks));
+	if (!acks)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	int rc = log_append(log, conversation->records, count, NULL, acks, error);
+	bool moved = !rc && conversation->head < count && acks[conversation->head].node != log_head(log);
+	if (moved)
+		rc = log_node_id(log, acks[conversation->head].node, id, error);
+	if (moved && !rc)
+		rc = log_rewind(log, slice_of(id), NULL, error);
+	mem_free(acks);
+	return rc;
+}
+
 static int store_conversation(bobbin_store *store, const struct import_conversation *conversation,
 	const struct bobbin_import_options *options, struct bobbin_imported *ret_imported,
 	struct arena *arena, struct bobbin_error *error)
@@ -91,9 +112,7 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	memset(ret_imported, 0, sizeof(*ret_imported));
 	const char *id = log_info(log)->id;
 	memcpy(ret_imported->id, id, strnlen(id, sizeof(ret_imported->id) - 1));
-	rc = conversation->record_count
-		     ? log_append(log, conversation->records, conversation->record_count, NULL, NULL, error)
-		     : 0;
+	rc = append_records(log, conversation, error);
 	ret_imported->foreign_id =
 		arena_copy(arena, conversation->foreign_id.data ? conversation->foreign_id.data : "",
 			conversation->foreign_id.len);
