@@ -180,14 +180,15 @@ static enum chat_role check_message(
 
 static void check_last_text(struct checker *checker, const struct json *message, size_t index)
 {
-	struct json content = {NULL, 0, JSON_ABSENT}, part, text = {NULL, 0, JSON_ABSENT};
+	struct json content = {NULL, 0, JSON_ABSENT}, part, said, text = {NULL, 0, JSON_ABSENT};
 	struct json_iter iter;
 
 	size_t mark = check_enter(checker, ".messages[%zu].content", index);
 	json_get(message, "content", &content);
 	json_iter_init(&iter, &content);
 	while (content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &part))
-		json_get(&part, "text", &text);
+		if (json_get(&part, "text", &said))
+			text = said;
 	check_no_trailing_space(checker, content.type == JSON_STRING ? &content : &text);
 	check_leave(checker, mark);
 }
