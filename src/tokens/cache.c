@@ -67,27 +67,26 @@ static uint64_t hash_piece(const char *piece, size_t len)
 	return (hash ^ word) * 0xd6e8feb86659fd93u;
 }
 
-static inline bool holds(const struct cache_long *entry, const char *piece, size_t len)
+static struct cache_entry *entry_at(struct cache *cache, size_t len, uint64_t hash, unsigned way)
 {
-	return entry->len == len && memcmp(entry->piece, piece, len) == 0;
+	bool medium = len <= CACHE_MEDIUM_BYTES;
+	size_t slot = (hash >> (64 - (medium ? CACHE_MEDIUM_BITS : CACHE_LONG_BITS))) ^ way;
+	return (struct cache_entry *)(medium ? cache->mediums[slot] : cache->longs[slot]);
 }
 
-uint64_t cache_long_get(struct cache *cache, const char *piece, size_t len, struct cache_long **ret_entry)
+uint64_t cache_get_long(struct cache *cache, const char *piece, size_t len, struct cache_entry **ret_entry)
 {
 	uint64_t hash = hash_piece(piece, len);
-	struct cache_long *first = &cache->longs[hash >> (64 - CACHE_LONG_BITS)];
-	if (holds(first, piece, len))
-		return first->count;
-	struct cache_long *second = &cache->longs[(hash >> (64 - CACHE_LONG_BITS)) ^ 1];
-	if (holds(second, piece, len))
-		return second->count;
-	*ret_entry = !first->len ? first : !second->len || hash & 1 ? second : first;
+	struct cache_entry *ways[2] = {entry_at(cache, len, hash, 0), entry_at(cache, len, hash, 1)};
+	for (unsigned way = 0; way < 2; way++)
+		if (ways[way]->len == len && memcmp(ways[way] + 1, piece, len) == 0)
+			return ways[way]->count;
+	*ret_entry = !ways[0]->len ? ways[0] : !ways[1]->len || hash & 1 ? ways[1] : ways[0];
 	return 0;
 }
 
-void cache_long_put(struct cache_long *entry, const char *piece, size_t len, uint64_t count)
+void cache_put_long(struct cache_entry *entry, const char *piece, size_t len, uint64_t count)
 {
-	entry->len = (uint8_t)len;
-	entry->count = (uint8_t)count;
-	memcpy(entry->piece, piece, len);
+	*entry = (struct cache_entry){(uint16_t)len, (uint16_t)count};
+	memcpy(entry + 1, piece, len);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a piece to its number of tokens: two bounded tables, one for pieces of up to 14 bytes, which nearly
- * all are, and one for pieces of up to 126. Both are filled from the vocabulary as pieces are met. An entry
- * holds the piece itself, so a hit is exact. Belongs to one caller at a time.
+ * From a piece to its number of tokens: three bounded tables, for pieces of up to 14 bytes, which nearly all
+ * are, of up to 60 and of up to 508. Filled from the vocabulary as pieces are met. An entry holds the piece
+ * itself, so a hit is exact. Belongs to one caller at a time.
  */
 #ifndef TOKENS_CACHE_H
 #define TOKENS_CACHE_H
@@ -14,8 +14,10 @@
 
 #define CACHE_SHORT_BITS 17
 #define CACHE_SHORT_BYTES 14
-#define CACHE_LONG_BITS 13
-#define CACHE_LONG_BYTES 126
+#define CACHE_MEDIUM_BITS 15
+#define CACHE_MEDIUM_BYTES 60
+#define CACHE_LONG_BITS 12
+#define CACHE_LONG_BYTES 508
 
 /* The bytes of the piece, zeros behind it, then its length and its count: one comparison of two words is
  * enough. */
@@ -23,14 +25,15 @@ struct cache_short {
 	uint64_t low, high;
 };
 
-struct cache_long {
-	uint8_t len, count;
-	char piece[CACHE_LONG_BYTES];
+/* Both longer kinds begin like this; the piece follows. A length of 0 is an empty entry. */
+struct cache_entry {
+	uint16_t len, count;
 };
 
 struct cache {
 	struct cache_short shorts[1 << CACHE_SHORT_BITS];
-	struct cache_long longs[1 << CACHE_LONG_BITS];
+	char mediums[1 << CACHE_MEDIUM_BITS][sizeof(struct cache_entry) + CACHE_MEDIUM_BYTES];
+	char longs[1 << CACHE_LONG_BITS][sizeof(struct cache_entry) + CACHE_LONG_BYTES];
 };
 
 extern const uint64_t cache_mask[CACHE_SHORT_BYTES + 1][2];
@@ -63,8 +66,8 @@ static inline uint64_t cache_get(const struct cache *cache, struct cache_short k
 uint64_t cache_get_second(struct cache *cache, struct cache_short key, uint32_t slot);
 void cache_put(struct cache *cache, struct cache_short key, uint32_t slot, uint64_t count);
 
-/* For pieces of 15 to 126 bytes: the count, or 0 and where to put it. */
-uint64_t cache_long_get(struct cache *cache, const char *piece, size_t len, struct cache_long **ret_entry);
-void cache_long_put(struct cache_long *entry, const char *piece, size_t len, uint64_t count);
+/* For pieces of 15 to 508 bytes: the count, or 0 and where to put it. */
+uint64_t cache_get_long(struct cache *cache, const char *piece, size_t len, struct cache_entry **ret_entry);
+void cache_put_long(struct cache_entry *entry, const char *piece, size_t len, uint64_t count);
 
 #endif

@@ -145,8 +145,8 @@ static int merge(struct token_scratch *scratch, const char *piece, size_t len, s
 static __attribute__((noinline)) int count_long(
 	struct token_scratch *scratch, const char *piece, size_t len, uint64_t *total)
 {
-	struct cache_long *entry = NULL;
-	uint64_t cached = len <= CACHE_LONG_BYTES ? cache_long_get(scratch->cache, piece, len, &entry) : 0;
+	struct cache_entry *entry = NULL;
+	uint64_t cached = len <= CACHE_LONG_BYTES ? cache_get_long(scratch->cache, piece, len, &entry) : 0;
 	if (cached) {
 		*total += cached;
 		return 0;
@@ -157,7 +157,7 @@ static __attribute__((noinline)) int count_long(
 	if (rc < 0)
 		return rc;
 	if (entry)
-		cache_long_put(entry, piece, len, count);
+		cache_put_long(entry, piece, len, count);
 	*total += count;
 	return 0;
 }

@@ -11,7 +11,7 @@
  *
  * Threads: encodings are constant and shared by all; a scratch belongs to one caller at a time.
  * Invariants: (1) a count equals the number of tokens that encoding_encode gives; (2) time is linear in the
- *length, for any text; (3) the memory of a scratch is 3.1 MiB, and while it counts a piece (a stretch without
+ *length, for any text; (3) the memory of a scratch is at most 6.1 MiB, and while it counts a piece (a stretch without
  *a boundary, such as a run of letters) 9/8 of that piece's bytes, kept for the next.
  */
 #ifndef TOKENS_ENCODING_H
