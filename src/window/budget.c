@@ -144,18 +144,16 @@ int window_budget(const struct window_options *options, const struct window_fixe
 	budget.tail = smaller(options->tail_max ? options->tail_max : TAIL_MAX_DEFAULT, budget.history / 4);
 	budget.one_turn_more = budget.tail < (options->tail_min ? options->tail_min : TAIL_MIN_DEFAULT);
 	budget.record = smaller(RECORD_MAX, budget.history * 15 / 100);
-	budget.bytes = UINT64_MAX;
-	if (options->byte_limit) {
-		/* Two hundredths stay free for the dialect's own words around the messages. */
-		uint64_t usable = options->byte_limit - options->byte_limit / 50;
-		if (fixed->bytes >= usable)
-			return error_set(error, BOBBIN_EBUDGET,
-				"system prompt, tools and injected text are too big: they take %llu of the "
-				"body's %llu bytes; "
-				"make them smaller or raise the byte limit",
-				(unsigned long long)fixed->bytes, (unsigned long long)options->byte_limit);
-		budget.bytes = usable - fixed->bytes;
-	}
+	/* Two hundredths stay free for the dialect's own words around the messages. */
+	uint64_t body = options->byte_limit ? options->byte_limit : WINDOW_BYTES_DEFAULT;
+	uint64_t usable = body - body / 50;
+	if (fixed->bytes >= usable)
+		return error_set(error, BOBBIN_EBUDGET,
+			"system prompt, tools and injected text are too big: they take %llu of the body's "
+			"%llu bytes; make them "
+			"smaller or raise the byte limit",
+			(unsigned long long)fixed->bytes, (unsigned long long)body);
+	budget.bytes = usable - fixed->bytes;
 	*ret_budget = budget;
 	return 0;
 }

@@ -309,31 +309,31 @@ static bool body_hidden(const struct planner *planner, size_t position, const st
 	return false;
 }
 
-/* Turns the images of one message into pointers; *ret_won in bytes. */
-static int hide_images(struct planner *planner, size_t position, uint64_t *ret_won)
+/* What a shown message weighs: its images, and what of its record is never sent. */
+struct weight {
+	struct message_size size;
+	uint64_t beside; /* bytes of "src", where a foreign original is kept */
+};
+
+/* Zero if its body is not sent. */
+static int weigh(struct planner *planner, size_t position, struct weight *ret_weight)
 {
-	struct window_hidden *hidden = &planner->images;
 	struct arena arena = ARENA_INIT;
-	struct message_size size = {0};
 	struct path_item item;
 	struct message message;
+	struct json src;
 
-	*ret_won = 0;
+	*ret_weight = (struct weight){.beside = 0};
 	int rc = path_item(planner->path, position, &item, planner->error);
 	if (rc || body_hidden(planner, position, &item))
 		return rc;
 	rc = path_message(planner->path, position, &arena, &message, planner->error);
-	if (!rc && (rc = message_measure(&message, &arena, &size)))
+	if (!rc && (rc = message_measure(&message, &arena, &ret_weight->size)))
 		error_set(planner->error, rc, "out of memory while measuring a message");
+	if (!rc && json_get(&message.record, "src", &src))
+		ret_weight->beside = src.len;
 	arena_release(&arena);
-	if (rc || !size.images)
-		return rc;
-	if (hidden->from == WINDOW_NONE)
-		hidden->from = position;
-	hidden->to = position + 1;
-	hidden->tokens += size.image_tokens;
-	*ret_won = size.image_bytes;
-	return 0;
+	return rc;
 }
 
 static int view_bytes(const struct planner *planner, uint64_t *ret_bytes)
@@ -365,27 +365,60 @@ static size_t next_shown(const struct planner *planner, size_t position)
 	return next < planner->start ? planner->start : next;
 }
 
-int planner_limit_bytes(struct planner *planner)
+/* The records' bytes without what is never sent. */
+static int subtract_beside(struct planner *planner, uint64_t *bytes)
 {
-	struct window_plan *plan = planner->plan;
-	uint64_t bytes, won;
-	int rc = view_bytes(planner, &bytes);
+	struct weight weight;
+	int rc = 0;
+
+	for (size_t position = next_shown(planner, WINDOW_NONE); !rc && position < planner->path->count;
+		position = next_shown(planner, position)) {
+		rc = weigh(planner, position, &weight);
+		*bytes -= weight.beside < *bytes ? weight.beside : *bytes;
+	}
+	return rc;
+}
+
+/* From the oldest on, until the bytes are below the limit. */
+static int hide_images(struct planner *planner, uint64_t *bytes)
+{
+	struct window_hidden *hidden = &planner->images;
+	struct weight weight;
+	int rc = 0;
 
 	for (size_t position = next_shown(planner, WINDOW_NONE);
-		!rc && bytes > planner->budget->bytes && position < planner->path->count;
+		!rc && *bytes > planner->budget->bytes && position < planner->path->count;
 		position = next_shown(planner, position)) {
-		rc = hide_images(planner, position, &won);
-		bytes -= won < bytes ? won : bytes;
-		plan->images_from = position + 1;
+		rc = weigh(planner, position, &weight);
+		planner->plan->images_from = position + 1;
+		if (rc || !weight.size.images)
+			continue;
+		if (hidden->from == WINDOW_NONE)
+			hidden->from = position;
+		hidden->to = position + 1;
+		hidden->tokens += weight.size.image_tokens;
+		*bytes -= weight.size.image_bytes < *bytes ? weight.size.image_bytes : *bytes;
 	}
+	return rc;
+}
+
+int planner_limit_bytes(struct planner *planner)
+{
+	uint64_t bytes, limit = planner->budget->bytes;
+	int rc = view_bytes(planner, &bytes);
+
+	if (!rc && bytes > limit)
+		rc = subtract_beside(planner, &bytes);
+	if (!rc && bytes > limit)
+		rc = hide_images(planner, &bytes);
 	if (rc)
 		return rc;
-	if (bytes > planner->budget->bytes)
+	if (bytes > limit)
 		return error_set(planner->error, BOBBIN_EBUDGET,
 			"the view's messages are too big: %llu bytes without their images, and the body may "
 			"hold %llu of them; "
 			"raise the byte limit or take a smaller tail",
-			(unsigned long long)bytes, (unsigned long long)planner->budget->bytes);
-	plan->view_bytes = bytes;
+			(unsigned long long)bytes, (unsigned long long)limit);
+	planner->plan->view_bytes = bytes;
 	return 0;
 }

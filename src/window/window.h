@@ -45,7 +45,7 @@ struct window_options {
 	uint64_t tail_max; /* --tail MAX; 0: 24 000 */
 	uint64_t keep_recent; /* --keep-recent: messages kept instead of a tail in tokens; 0: none */
 	uint64_t keep_first;  /* --keep-first: messages at the start that always stay (rounds stay whole) */
-	uint64_t byte_limit;  /* --byte-limit of the body; 0: none */
+	uint64_t byte_limit;  /* --byte-limit of the body; 0: WINDOW_BYTES_DEFAULT */
 	bool no_clear;	      /* do not turn consumed tool results into pointers */
 	uint64_t clear_min_gain; /* tokens that clearing must win; 0: a tenth of the history budget */
 	uint64_t cut_for_record; /* plan where to cut for a record that may take so many tokens, even if the
@@ -56,6 +56,7 @@ struct window_options {
 		.output_reserve = -1, .margin = -1, .no_clear = false                                        \
 	}
 #define WINDOW_TOKENS_DEFAULT 128000
+#define WINDOW_BYTES_DEFAULT 32000000 /* what the strictest of the dialects takes */
 
 /* What stands in the request beside the line, in tokens, and in bytes for the byte limit. */
 struct window_fixed {
@@ -71,7 +72,7 @@ struct window_budget {
 	uint64_t target;
 	uint64_t tail;	    /* of the newest messages, kept verbatim */
 	uint64_t record;    /* a compaction record may take */
-	uint64_t bytes;	    /* bytes left for messages; UINT64_MAX: no limit */
+	uint64_t bytes;	    /* bytes left for messages */
 	bool one_turn_more; /* the tail is below its minimum */
 };
 

@@ -606,6 +606,16 @@ static void x07_images__oldest_become_pointers_before_the_byte_limit(void **stat
 		assert_int_equal(occurrences(body, "[image; recall m3]"), 1);
 		assert_int_equal(occurrences(body, "AAAAAAAA\""), 10);
 	}
+	/* What is kept of a foreign original is never sent and does not count. */
+	options.byte_limit = 3800000;
+	scene_plan(&scene, &options);
+	assert_int_equal(scene.plan.images_from, 0);
+	scene_line(&scene, "{\"role\":\"user\",\"content\":\"well?\",\"src\":{\"copy\":\"%s\"}}", data);
+	scene_plan(&scene, &options);
+	assert_int_equal(scene.plan.images_from, 0);
+	scene_render_all(&scene);
+	assert_true(scene.body.len <= options.byte_limit);
+
 	options.byte_limit = 100000;
 	scene_plan(&scene, &options);
 	scene_render_all(&scene);
