@@ -5,6 +5,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <strings.h>
 #include "base/alloc.h"
 #include "base/json.h"
@@ -170,6 +171,10 @@ static bool set_manners(CURL *easy, const char *url)
 	SET(CURLOPT_USERAGENT, "bobbin/" BOBBIN_VERSION);
 	if (strncmp(url, "https:", 6) != 0)
 		SET(CURLOPT_PROXY, "");
+	const char *authorities =
+		getenv("SSL_CERT_FILE"); /* OpenSSL's variable, which libcurl does not read */
+	if (authorities && *authorities)
+		SET(CURLOPT_CAINFO, authorities);
 	return true;
 }
 

@@ -4,7 +4,7 @@
  *
  * Invariants:
  * (1) HTTP/1.1 over http or https, no redirects, no cookies, no .netrc; certificates and host names are
- *     checked, TLS 1.2 at least. A proxy of the environment is used for https alone, so that a server on
+ *     checked against the system's authorities or those of SSL_CERT_FILE, TLS 1.2 at least. A proxy of the environment is used for https alone, so that a server on
  *     this machine is never asked through one.
  * (2) Nothing is sent twice: each exchange has a connection of its own, because libcurl repeats a request
  *     by itself when a kept connection turns out to be dead.
