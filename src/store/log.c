@@ -260,9 +260,9 @@ static int read_unwritten(struct log *log, struct session_line *ret_said, struct
 	*ret_said = log->line;
 	if (log->line.version)
 		return 0;
-	int rc = meta_read(log->store, log->id, &meta, error);
+	int rc = meta_read(log->store, log->id, &meta, NULL);
 	if (rc)
-		return rc == BOBBIN_ENOTFOUND ? 0 : rc;
+		return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : 0;
 	meta.line.id[0] = '\0';
 	if (session_line_subtract(&meta.line, &log->line, &log->unwritten))
 		session_line_merge(ret_said, &log->unwritten);

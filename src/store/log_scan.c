@@ -56,19 +56,17 @@ static int take_session_line(struct taking *taking, const struct json *value)
 {
 	struct log *log = taking->log;
 	struct session_line line;
+	struct bobbin_error reason = {0};
 	bool first = is_header_place(taking);
 	uint32_t ignored;
 	int rc;
 
 	if (first && record_crc_is_wrong(value, &ignored))
 		return damaged_header(taking, "its checksum does not match");
-	rc = session_line_parse(value, &line, taking->error);
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	if (rc && first) {
-		error_prefix(taking->error, "%s:1", log->name);
-		return rc;
-	}
+	rc = session_line_parse(value, &line, &reason);
+	if (rc == BOBBIN_ENOMEM || (rc && first))
+		return error_set(taking->error, rc, "%s:%llu: %s", log->name,
+			(unsigned long long)taking->line->line, reason.message);
 	if (rc || record_crc_is_wrong(value, &ignored))
 		return fault(taking, FAULT_HEADER, false);
 	if (line.id[0] && strcmp(line.id, log->id) != 0 && (rc = fault(taking, FAULT_HEADER, false)) < 0)

@@ -11,6 +11,7 @@ struct scanner {
 	struct index_position *position;
 	char *data;
 	size_t cap, filled;
+	uint64_t end;	  /* as scan->end, or before it if the file has become shorter */
 	uint64_t skipped; /* bytes of the current line that were let go */
 };
 
@@ -82,26 +83,27 @@ static int read_piece(struct scanner *scanner, uint64_t at, struct bobbin_error 
 	const struct scan *scan = scanner->scan;
 	size_t wanted = scanner->cap - scanner->filled;
 
-	if (wanted > scan->end - at)
-		wanted = (size_t)(scan->end - at);
+	if (wanted > scanner->end - at)
+		wanted = (size_t)(scanner->end - at);
 	ssize_t got =
 		platform_read_full(scan->platform, scan->file, scanner->data + scanner->filled, wanted, at);
 	if (got < 0)
 		return error_set_os(error, (int)-got, "cannot read at offset %llu", (unsigned long long)at);
+	/* Shorter than it was: a writer took back what it could not finish. What is there is the end. */
 	if ((size_t)got < wanted)
-		return error_set(error, BOBBIN_ECORRUPT, "the log became shorter while it was read");
-	scanner->filled += wanted;
+		scanner->end = at + (uint64_t)got;
+	scanner->filled += (size_t)got;
 	return 0;
 }
 
 int scan_lines(const struct scan *scan, struct index_position *position, struct bobbin_error *error)
 {
-	struct scanner scanner = {.scan = scan, .position = position};
+	struct scanner scanner = {.scan = scan, .position = position, .end = scan->end};
 	uint64_t at = position->offset;
 	int rc = 0;
 
-	while (!rc && at < scan->end) {
-		rc = make_room(&scanner, scan->end - at, error);
+	while (!rc && at < scanner.end) {
+		rc = make_room(&scanner, scanner.end - at, error);
 		size_t searched = scanner.filled;
 		if (!rc)
 			rc = read_piece(&scanner, at, error);

@@ -31,7 +31,7 @@ struct scan {
 };
 
 /* From `position` on, which moves past every line taken. An unterminated last line that is SCAN_PENDING is
- * left for the next time. Returns 0, SCAN_STOP or an error; BOBBIN_ECORRUPT if the file ends before `end`. */
+ * left for the next time. Returns 0, SCAN_STOP or an error. */
 int scan_lines(const struct scan *scan, struct index_position *position, struct bobbin_error *error);
 
 #endif

@@ -159,8 +159,8 @@ static int read_ends(
 }
 
 /* The lineage of a log without a header on its first line: only the whole log tells it. */
-static int read_lineage(struct store *store, const struct found *found, struct session_line *line,
-	struct bobbin_error *error)
+static int read_lineage(
+	struct store *store, const struct found *found, struct session_line *line, struct bobbin_error *error)
 {
 	struct log *log;
 	int rc = log_open(store, slice_of(found->id), LOG_READ, &log, error);
@@ -175,22 +175,21 @@ static int read_lineage(struct store *store, const struct found *found, struct s
 	return 0;
 }
 
-/* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand that lost its
- * meta) the log itself is read. */
+/* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand
+ * that lost its meta) the log itself is read. */
 static int describe(struct store *store, const struct found *found, struct arena *arena,
 	struct store_entry *ret_entry, struct bobbin_error *error)
 {
 	struct ends ends = {.line = SESSION_LINE_INIT};
 	struct meta meta = {.line = SESSION_LINE_INIT};
-	int rc = read_ends(store, found, &ends, error);
+	int rc = read_ends(store, found, &ends, NULL);
 
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	if (rc)
+	if (rc && rc != BOBBIN_ENOMEM)
 		ends.damaged = true;
-	rc = meta_read(store, found->id, &meta, error);
+	if (rc != BOBBIN_ENOMEM)
+		rc = meta_read(store, found->id, &meta, NULL);
 	if (rc == BOBBIN_ENOMEM)
-		return rc;
+		return error_set(error, rc, "out of memory");
 	if (rc == 0)
 		session_line_merge(&ends.line, &meta.line);
 	else if (!ends.has_header && !ends.damaged)
@@ -276,14 +275,15 @@ static int refers_to(struct store *store, const struct found *found, const char 
 	struct bobbin_error *error)
 {
 	struct ends ends = {.line = SESSION_LINE_INIT};
-	int rc = read_ends(store, found, &ends, error);
+	struct bobbin_error reason = {0};
+	int rc = read_ends(store, found, &ends, &reason);
 
 	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED) {
 		*ret_refers = false; /* gone, or nothing that could be opened */
 		return 0;
 	}
 	if (rc)
-		return rc;
+		return error_set(error, rc, "%s", reason.message);
 	/* What cannot be opened may refer to anything: opening tells why. */
 	if (!ends.has_header && !ends.damaged && (rc = read_lineage(store, found, &ends.line, error)) < 0)
 		return rc;

@@ -41,11 +41,13 @@ struct log *world_create(struct world *world, const char *id)
 struct log *world_log(struct world *world, const char *id, enum log_mode mode)
 {
 	struct log *log = NULL;
-	int rc = log_open(world->store, slice_of(id), mode, &log, &world->error);
+	struct bobbin_error error = {0};
+	int rc = log_open(world->store, slice_of(id), mode, &log, &error);
 
 	if (rc)
-		print_message("%s\n", world->error.message);
+		print_message("%s\n", error.message);
 	assert_int_equal(rc, 0);
+	assert_string_equal(error.message, ""); /* untouched on success */
 	return log;
 }
 
@@ -70,6 +72,7 @@ struct log_ack add(struct log *log, const char *record)
 	if (rc)
 		print_message("%s\n", error.message);
 	assert_int_equal(rc, 0);
+	assert_string_equal(error.message, "");
 	return ack;
 }
 
