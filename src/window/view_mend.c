@@ -11,13 +11,19 @@ static bool get_plain(const struct json *object, const char *key, struct json *r
 	return json_get(object, key, ret_value) && ret_value->type == JSON_STRING && ret_value->len > 2;
 }
 
+/* True if its bytes may stand in a body as they are. */
+static bool raw_is_sendable(const struct json *value)
+{
+	return text_is_strict(value->text, value->len) &&
+	       text_depth(value->text, value->len) <= LIMIT_JSON_DEPTH / 2;
+}
+
 /* True if the dialect takes this sealed block back and it is whole. */
 static bool sealed_is_sendable(enum dialect dialect, const struct json *value)
 {
 	struct json type, field;
 
-	if (!json_get(value, "type", &type) || !text_is_strict(value->text, value->len) ||
-		text_depth(value->text, value->len) > LIMIT_JSON_DEPTH / 2)
+	if (!json_get(value, "type", &type) || !raw_is_sendable(value))
 		return false;
 	if (dialect == DIALECT_ANTHROPIC && json_string_is(&type, "thinking"))
 		return get_plain(value, "signature", &field) && json_get(value, "thinking", &field) &&
@@ -98,9 +104,8 @@ static void add_server(struct view *view, const struct view_message *message, co
 {
 	bool call = block->type == BLOCK_SERVER_CALL;
 
-	if (view->options->dialect != DIALECT_ANTHROPIC ||
-		!text_is_strict(block->value.text, block->value.len) || block->call_id.len == 0 ||
-		!server_pair_is_whole(view, message, block->call_id)) {
+	if (view->options->dialect != DIALECT_ANTHROPIC || !raw_is_sendable(&block->value) ||
+		block->call_id.len == 0 || !server_pair_is_whole(view, message, block->call_id)) {
 		view_lose(view, message->position, "a tool call or result of the provider's own");
 		return;
 	}
@@ -150,7 +155,7 @@ static void add_unknown(
 
 	if (view->options->dialect == DIALECT_OPENAI_RESPONSES && is_hosted_item(block->kind) &&
 		json_get(&block->value, "status", &status) && json_string_is(&status, "completed") &&
-		text_is_strict(block->value.text, block->value.len) && claim_item(view, block))
+		raw_is_sendable(&block->value) && claim_item(view, block))
 		add_raw(view, block, joined, list);
 	else
 		view_lose(view, position, "a block of a kind the dialect does not have");

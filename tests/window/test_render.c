@@ -445,6 +445,32 @@ static void arguments__that_are_no_object_are_wrapped(void **state)
 	scene_end(&scene);
 }
 
+static void deep_nesting__is_sent_as_text_or_not_at_all(void **state)
+{
+	struct scene scene = SCENE_INIT;
+	char deep[2 * 400 + 1];
+	(void)state;
+
+	memset(deep, '[', 400);
+	memset(deep + 400, ']', 400);
+	deep[800] = '\0';
+	scene_user(&scene, "go");
+	scene_line(&scene,
+		"{\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"x\","
+		"\"signature\":\"s\",\"d\":%s},"
+		"{\"type\":\"server_tool_use\",\"id\":\"s1\",\"name\":\"w\",\"input\":{\"d\":%s}},"
+		"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"s1\",\"content\":%s}],"
+		"\"tool_calls\":[{\"id\":\"c1\",\"name\":\"f\",\"arguments\":{\"d\":%s}}]}",
+		deep, deep, deep, deep);
+	scene_plan(&scene, &DEFAULTS);
+	scene_render_all(&scene);
+	assert_int_equal(
+		occurrences(scene.body.data, "\"input\":{\"invalid_arguments\":\"{\\\"d\\\":[[["), 1);
+	assert_int_equal(occurrences(scene.body.data, "s1"), 0);
+	assert_int_equal(scene.report.losses_total, 3);
+	scene_end(&scene);
+}
+
 static void empty_texts__are_dropped_and_the_end_is_trimmed(void **state)
 {
 	struct scene scene = SCENE_INIT;
@@ -708,6 +734,7 @@ int main(void)
 		cmocka_unit_test(results__that_come_twice_lose_nothing),
 		cmocka_unit_test(call_ids__are_made_acceptable_and_unique),
 		cmocka_unit_test(arguments__that_are_no_object_are_wrapped),
+		cmocka_unit_test(deep_nesting__is_sent_as_text_or_not_at_all),
 		cmocka_unit_test(empty_texts__are_dropped_and_the_end_is_trimmed),
 		cmocka_unit_test(surrogates_and_nul__are_replaced_in_what_is_sent),
 		cmocka_unit_test(c7_shortened__on_a_code_point_at_every_limit),
