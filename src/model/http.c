@@ -7,9 +7,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/pollable.h"
 
 #define NS_PER_MS 1000000
 #define MS_PER_S 1000
@@ -31,6 +33,7 @@ struct exchange {
 	curl_off_t sent;
 	int64_t moved_ns;
 	const char *host;
+	struct pollable pollable;
 	struct bobbin_error words;
 };
 
@@ -147,6 +150,18 @@ static int on_progress(void *context, curl_off_t all_in, curl_off_t in, curl_off
 	return 0;
 }
 
+/* Sockets are opened here only to be watched; libcurl closes them. */
+static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	const struct exchange *exchange = context;
+	(void)purpose;
+	int descriptor = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+	if (descriptor < 0)
+		return CURL_SOCKET_BAD;
+	pollable_add(&exchange->pollable, descriptor);
+	return descriptor;
+}
+
 #define SET(option, value)                                                                                   \
 	if (curl_easy_setopt(easy, option, value) != CURLE_OK)                                               \
 	return false
@@ -185,6 +200,8 @@ static bool set_request(CURL *easy, struct exchange *exchange, const struct wire
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
 	SET(CURLOPT_POSTFIELDS, request->body.data);
+	SET(CURLOPT_OPENSOCKETFUNCTION, on_open);
+	SET(CURLOPT_OPENSOCKETDATA, exchange);
 	SET(CURLOPT_HEADERFUNCTION, on_header);
 	SET(CURLOPT_HEADERDATA, exchange);
 	SET(CURLOPT_WRITEFUNCTION, on_body);
@@ -229,6 +246,7 @@ static void http_end(void *state)
 	curl_multi_cleanup(exchange->multi);
 	curl_slist_free_all(exchange->headers);
 	buffer_release(&exchange->received);
+	pollable_release(&exchange->pollable);
 	mem_free(exchange);
 }
 
@@ -244,6 +262,7 @@ static int http_begin(
 	exchange->request_bytes = request->body.len;
 	exchange->head = (struct wire_head){.retry_after_ms = -1, .should_retry = -1};
 	buffer_init(&exchange->received, LIMIT_EVENT_BYTES);
+	pollable_init(&exchange->pollable);
 	if (!set_up(exchange, request)) {
 		http_end(exchange);
 		return error_set(error, BOBBIN_ENOMEM, "out of memory sending a request");
@@ -365,9 +384,19 @@ static bool give(struct exchange *exchange, struct wire_piece *ret_piece)
 	return true;
 }
 
+/* Nothing is there: the descriptor must tell when that may have changed. */
+static int give_nothing(const struct exchange *exchange)
+{
+	long due = -1;
+	curl_multi_timeout(exchange->multi, &due);
+	pollable_set_timer(&exchange->pollable, due);
+	return BOBBIN_ETIMEOUT;
+}
+
 static int http_next(void *state, int64_t wait_ns, struct wire_piece *ret_piece)
 {
 	struct exchange *exchange = state;
+	pollable_clear(&exchange->pollable);
 	if (exchange->given) {
 		exchange->given = false;
 		if (buffer_error(&exchange->received))
@@ -383,11 +412,11 @@ static int http_next(void *state, int64_t wait_ns, struct wire_piece *ret_piece)
 	if (give(exchange, ret_piece))
 		return 0;
 	if (wait_ns <= 0 || curl_multi_poll(exchange->multi, NULL, 0, wait_ms(wait_ns), NULL) != CURLM_OK)
-		return BOBBIN_ETIMEOUT;
+		return give_nothing(exchange);
 	rc = perform(exchange);
 	if (rc < 0)
 		return rc;
-	return give(exchange, ret_piece) ? 0 : BOBBIN_ETIMEOUT;
+	return give(exchange, ret_piece) ? 0 : give_nothing(exchange);
 }
 
 static int64_t http_moved_ns(const void *state)
@@ -397,7 +426,14 @@ static int64_t http_moved_ns(const void *state)
 
 static void http_wake(void *state)
 {
-	curl_multi_wakeup(((struct exchange *)state)->multi);
+	const struct exchange *exchange = state;
+	curl_multi_wakeup(exchange->multi);
+	pollable_wake(&exchange->pollable);
 }
 
-const struct wire wire_http = {http_begin, http_next, http_moved_ns, http_wake, http_end, NULL};
+static int http_fd(const void *state)
+{
+	return ((const struct exchange *)state)->pollable.epoll;
+}
+
+const struct wire wire_http = {http_begin, http_next, http_moved_ns, http_wake, http_fd, http_end, NULL};

@@ -194,7 +194,8 @@ static inline bool model_event_is_terminal(const struct model_event *event)
 int model_stream_next(struct model_stream *stream, int64_t timeout_ms, struct model_event *ret_event);
 
 /* A descriptor that becomes readable when there may be an event, for poll(2), or -1: then call
- * model_stream_next with a timeout instead. Owned by the stream. */
+ * model_stream_next with a timeout instead. Before waiting on it, pull with timeout 0 until BOBBIN_ETIMEOUT; and
+ * wait with a timeout of your own, since silence and lateness are seen only by pulling. Owned by the stream. */
 int model_stream_fd(const struct model_stream *stream);
 
 /* From any thread: the stream's next event is ERROR, MODEL_FAILURE_CANCELLED, unless its terminal event

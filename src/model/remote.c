@@ -326,6 +326,12 @@ static void wake(void *state)
 	stream->remote->wire->wake(stream->exchange);
 }
 
+static int fd(void *state)
+{
+	const struct remote_stream *stream = state;
+	return stream->remote->wire->fd(stream->exchange);
+}
+
 static void release_remote(struct model *model)
 {
 	struct remote *remote = model->state;
@@ -340,6 +346,7 @@ static void release_remote(struct model *model)
 static const struct provider remote_provider = {
 	.send = send_request,
 	.next = next_event,
+	.fd = fd,
 	.release_stream = release_stream,
 	.release = release_remote,
 	.moved_ns = moved_ns,

@@ -219,10 +219,16 @@ static void record_wake(void *state)
 	recording->tape->wire->wake(recording->inner);
 }
 
+static int record_fd(const void *state)
+{
+	const struct recording *recording = state;
+	return recording->tape->wire->fd(recording->inner);
+}
+
 static void tape_close(void *context)
 {
 	tape_free(context);
 }
 
 const struct wire wire_record = {
-	record_begin, record_next, record_moved_ns, record_wake, record_end, tape_close};
+	record_begin, record_next, record_moved_ns, record_wake, record_fd, record_end, tape_close};

@@ -359,6 +359,12 @@ static void replay_wake(void *state)
 	(void)state;
 }
 
+static int replay_fd(const void *state)
+{
+	(void)state;
+	return -1;
+}
+
 static void replay_end(void *state)
 {
 	struct playing *playing = state;
@@ -372,4 +378,4 @@ static void replay_close(void *context)
 }
 
 const struct wire wire_replay = {
-	replay_begin, replay_next, replay_moved_ns, replay_wake, replay_end, replay_close};
+	replay_begin, replay_next, replay_moved_ns, replay_wake, replay_fd, replay_end, replay_close};

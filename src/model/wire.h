@@ -47,6 +47,9 @@ struct wire {
 	int64_t (*moved_ns)(const void *exchange);
 	/* From any thread: ends a wait in `next`. */
 	void (*wake)(void *exchange);
+	/* A descriptor that becomes readable when `next` may have something, once it gave BOBBIN_ETIMEOUT; or
+	 * -1. */
+	int (*fd)(const void *exchange);
 	void (*end)(void *exchange);
 	void (*close)(void *context);
 };

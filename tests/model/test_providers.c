@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,17 @@
 
 static struct server *server;
 static struct buffer errors = BUFFER_INIT(1u << 24); /* every error text of the run */
+
+static size_t open_descriptors(void)
+{
+	size_t count = 0;
+	DIR *directory = opendir("/proc/self/fd");
+	while (directory && readdir(directory))
+		count++;
+	if (directory)
+		closedir(directory);
+	return count;
+}
 
 static int start(void **state)
 {
@@ -575,7 +588,6 @@ static void cancel__from_another_thread_within_20_ms(void **state)
 		request.body = slice_of(BODY);
 		assert_int_equal(model_send(model, &request, &stream, NULL), 0);
 		assert_int_equal(model_stream_next(stream, 5, &event), BOBBIN_ETIMEOUT);
-		assert_int_equal(model_stream_fd(stream), -1);
 		int64_t began = now_ms();
 		assert_int_equal(pthread_create(&thread, NULL, cancel_later, stream), 0);
 		assert_int_equal(model_stream_next(stream, -1, &event), 0);
@@ -588,6 +600,55 @@ static void cancel__from_another_thread_within_20_ms(void **state)
 	}
 	assert_in_range(best, 30, 50);
 	model_free(model);
+}
+
+/* Pulls only when the descriptor says so. Gives how often it was pulled. */
+static size_t pull_by_descriptor(struct model_stream *stream, struct buffer *out)
+{
+	struct model_event event = {.type = MODEL_EVENT_TEXT};
+	size_t pulls = 0;
+	do {
+		int rc = model_stream_next(stream, 0, &event);
+		pulls++;
+		if (rc == BOBBIN_ETIMEOUT) {
+			struct pollfd entry = {.fd = model_stream_fd(stream), .events = POLLIN};
+			assert_true(entry.fd >= 0);
+			assert_int_equal(poll(&entry, 1, 5000), 1);
+			continue;
+		}
+		assert_int_equal(rc, 0);
+		stream_add_event(out, &event);
+	} while (!model_event_is_terminal(&event));
+	return pulls;
+}
+
+static void descriptor__tells_when_to_pull(void **state)
+{
+	(void)state;
+	struct buffer out = BUFFER_INIT(1u << 20);
+	struct model_stream *stream;
+	struct model *model = open_model("openai:m");
+	struct model_request request = MODEL_REQUEST_INIT;
+	request.body = slice_of(BODY);
+	server_play(server, PLAY({.kind = SERVER_WAIT, .ms = 100}, SEND(STREAM_HEAD TEXT("a")),
+				    {.kind = SERVER_WAIT, .ms = 100}, SEND(FINISH END)));
+	assert_int_equal(model_send(model, &request, &stream, NULL), 0);
+	/* Nobody is kept awake by a socket that can always be written. */
+	assert_in_range(pull_by_descriptor(stream, &out), 3, 40);
+	assert_string_equal(out.data, "text a\ndone stop stop\n");
+	model_stream_free(stream);
+	/* A cancel is told as well. */
+	pthread_t thread;
+	server_play(server, PLAY({.kind = SERVER_HOLD}));
+	assert_int_equal(model_send(model, &request, &stream, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, cancel_later, stream), 0);
+	buffer_clear(&out);
+	pull_by_descriptor(stream, &out);
+	pthread_join(thread, NULL);
+	assert_string_equal(out.data, "error cancelled 0 once the request was cancelled\n");
+	model_stream_free(stream);
+	model_free(model);
+	buffer_release(&out);
 }
 
 static void send__bodies_that_are_no_object_are_not_sent(void **state)
@@ -662,6 +723,22 @@ static void memory__every_allocation_failing(void **state)
 	}
 }
 
+static void descriptors__none_is_left_open(void **state)
+{
+	(void)state;
+	struct buffer out = BUFFER_INIT(1u << 20);
+	struct model *model = open_model("openai:m");
+	server_play(server, PLAY(SEND(STREAM_HEAD ANSWER)));
+	exchange_with(model, BODY, (struct limits){0, 0}, &out);
+	size_t before = open_descriptors();
+	for (int i = 0; i < 20; i++)
+		exchange_with(model, BODY, (struct limits){0, 0}, &out);
+	assert_in_range(
+		open_descriptors(), before - 1, before + 1); /* the server's own connection comes and goes */
+	model_free(model);
+	buffer_release(&out);
+}
+
 static void key__was_in_none_of_all_these_errors(void **state)
 {
 	(void)state;
@@ -693,9 +770,11 @@ int main(void)
 		cmocka_unit_test(silence__ends_by_the_timers),
 		cmocka_unit_test(silence__pieces_that_make_no_event_are_not_silence),
 		cmocka_unit_test(cancel__from_another_thread_within_20_ms),
+		cmocka_unit_test(descriptor__tells_when_to_pull),
 		cmocka_unit_test(send__bodies_that_are_no_object_are_not_sent),
 		cmocka_unit_test(streams__two_at_once_and_one_given_up),
 		cmocka_unit_test(memory__every_allocation_failing),
+		cmocka_unit_test(descriptors__none_is_left_open),
 		cmocka_unit_test(key__was_in_none_of_all_these_errors),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
