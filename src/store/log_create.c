@@ -13,17 +13,16 @@
 #include "store/store_internal.h"
 
 #define NEW_ID_TRIES 8 /* 50 random bits a try */
+#define TEMPORARY_TRIES 100 /* each one lost means that somebody else got on */
 
 static int fill_and_link(struct store *store, int file, const char *temporary, const char *name,
 	struct slice first_line, bool durable, struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;
 	size_t written;
-	int rc = platform->truncate(platform->context, file, 0);
+	int rc = file_write(platform, file, first_line, temporary, &written, error);
 
-	if (rc < 0)
-		return error_set_os(error, -rc, "cannot empty %s", temporary);
-	if ((rc = file_write(platform, file, first_line, temporary, &written, error)) < 0)
+	if (rc)
 		return rc;
 	if (durable && (rc = platform->sync_data(platform->context, file)) < 0)
 		return error_set_os(error, -rc, "cannot sync %s", temporary);
@@ -39,13 +38,39 @@ static int fill_and_link(struct store *store, int file, const char *temporary, c
 	return 0;
 }
 
+/* A new temporary file. What a crash left under its name may be a second name of a log that is in use, or was: a
+ * handle to that one would take the new log for its own. So nothing that ever had content is written into. */
+static int open_temporary(struct store *store, const char *name, int *ret_file, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+
+	for (int tries = 0; tries < TEMPORARY_TRIES; tries++) {
+		struct file_info info;
+		int file = -1;
+		int rc = file_open_locked(platform, store->dir, name, LIMIT_LOCK_WAIT_MS, &file, error);
+		if (rc)
+			return rc;
+		if ((rc = platform->info(platform->context, file, &info)) == 0 && info.size == 0 &&
+			info.links == 1) {
+			*ret_file = file;
+			return 0;
+		}
+		if (!rc)
+			rc = platform->unlink_at(platform->context, store->dir, name, 0);
+		file_close(platform, file);
+		if (rc < 0)
+			return error_set_os(error, -rc, "cannot take over %s", name);
+	}
+	return error_set(error, BOBBIN_EBUSY, "%s is being made by other processes all the time", name);
+}
+
 int log_make_file(struct store *store, const char *id, struct slice first_line, bool durable, int *ret_file,
 	struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;
 	char name[LOG_NAME_BYTES], temporary[LOG_NAME_BYTES];
 	struct buffer text = BUFFER_INIT(2 * LOG_NAME_BYTES);
-	int file;
+	int file = -1;
 
 	buffer_addf(&text, ".%s.jsonl.tmp", id);
 	if (buffer_error(&text))
@@ -54,7 +79,7 @@ int log_make_file(struct store *store, const char *id, struct slice first_line, 
 	memcpy(name, text.data + 1, text.len - 4);
 	name[text.len - sizeof(".tmp")] = '\0';
 	buffer_release(&text);
-	int rc = file_open_locked(platform, store->dir, temporary, LIMIT_LOCK_WAIT_MS, &file, error);
+	int rc = open_temporary(store, temporary, &file, error);
 	if (rc)
 		return rc;
 	rc = fill_and_link(store, file, temporary, name, first_line, durable, error);

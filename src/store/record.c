@@ -144,15 +144,32 @@ void record_seal(struct buffer *out, size_t start)
 	buffer_add_text(out, "\"}");
 }
 
-int record_is_same(const struct json *a, const struct json *b)
+/* Without the parent that was put in when it was stored aside, which stands before what its client said. */
+static struct slice without_put_in_parent(struct slice members, const struct json *stored)
+{
+	static const char KEY[] = "\"parent\":";
+	struct json parent;
+
+	if (!slice_starts_with(members, KEY) || !json_get(stored, "parent", &parent))
+		return members;
+	size_t skipped = sizeof(KEY) - 1 + parent.len + 1;
+	return skipped < members.len ? (struct slice){members.data + skipped, members.len - skipped} : members;
+}
+
+int record_is_same(const struct json *record, const struct json *stored)
 {
 	struct buffer left = BUFFER_INIT(LIMIT_LINE_BYTES), right = BUFFER_INIT(LIMIT_LINE_BYTES);
 
-	record_add_members(&left, a);
-	record_add_members(&right, b);
+	record_add_members(&left, record);
+	record_add_members(&right, stored);
 	int rc = BOBBIN_ENOMEM;
-	if (!buffer_error(&left) && !buffer_error(&right))
-		rc = slice_equal(buffer_slice(&left), buffer_slice(&right));
+	if (!buffer_error(&left) && !buffer_error(&right)) {
+		struct json parent;
+		struct slice members = buffer_slice(&right);
+		if (!json_get(record, "parent", &parent))
+			members = without_put_in_parent(members, stored);
+		rc = slice_equal(buffer_slice(&left), members);
+	}
 	buffer_release(&left);
 	buffer_release(&right);
 	return rc;

@@ -34,7 +34,8 @@ void record_add_line(
 /* Ends an object that lacks its closing brace: adds the crc over out from `start` on, and the brace. */
 void record_seal(struct buffer *out, size_t start);
 
-/* The same members (but for seq, crc, ts) with the same bytes in the same order. 1, 0 or BOBBIN_ENOMEM. */
-int record_is_same(const struct json *a, const struct json *b);
+/* Whether a client's object is what is stored: the same members (but for seq, crc, ts, and a parent that was put in)
+ * with the same bytes in the same order. 1, 0 or BOBBIN_ENOMEM. */
+int record_is_same(const struct json *record, const struct json *stored);
 
 #endif

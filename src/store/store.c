@@ -75,6 +75,35 @@ static int make_dir(
 	return 0;
 }
 
+/* Syncs the folder above, which has the name of the store's. One that we may not read is left to the system. */
+static int sync_above(const struct store *store, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	struct buffer above = BUFFER_INIT(LIMIT_PATH_BYTES + 1);
+	size_t len = strlen(store->path);
+
+	while (len > 1 && store->path[len - 1] == '/')
+		len--;
+	while (len > 0 && store->path[len - 1] != '/')
+		len--;
+	buffer_add(&above, len ? store->path : ".", len ? len : 1);
+	int rc = buffer_error(&above);
+	if (rc) {
+		rc = error_set(error, rc, "out of memory");
+	} else {
+		int dir = platform->open_at(
+			platform->context, PLATFORM_CWD, above.data, O_RDONLY | O_DIRECTORY, 0);
+		rc = dir < 0 ? dir : platform->sync(platform->context, dir);
+		file_close(platform, dir);
+		if (rc == -EACCES)
+			rc = 0;
+		if (rc < 0)
+			rc = error_set_os(error, -rc, "cannot sync %s", above.data);
+	}
+	buffer_release(&above);
+	return rc;
+}
+
 static int add_ignore_file(const struct store *store, struct bobbin_error *error)
 {
 	int file;
@@ -87,6 +116,18 @@ static int add_ignore_file(const struct store *store, struct bobbin_error *error
 	rc = file_write(store->platform, file, slice_of(IGNORE_ALL), ".gitignore", &written, error);
 	file_close(store->platform, file);
 	return rc;
+}
+
+/* A new folder's name is made durable before anything is kept in it. The ignore file, written last, says that this is
+ * done: without it whoever made the folder may have died before. */
+static int settle_dir(const struct store *store, bool made, struct bobbin_error *error)
+{
+	struct file_info info;
+	int rc = 0;
+
+	if (made || store->platform->info_at(store->platform->context, store->dir, ".gitignore", &info) < 0)
+		rc = sync_above(store, error);
+	return rc || !made ? rc : add_ignore_file(store, error);
 }
 
 static int open_dir(struct store *store, const struct store_options *options, struct bobbin_error *error)
@@ -108,7 +149,7 @@ static int open_dir(struct store *store, const struct store_options *options, st
 		return rc;
 	if (!options->force_filesystem && (rc = check_file_system(store, error)) < 0)
 		return rc;
-	return made ? add_ignore_file(store, error) : 0;
+	return options->create ? settle_dir(store, made, error) : 0;
 }
 
 int store_open(const struct platform *platform, const char *path, const struct store_options *options,

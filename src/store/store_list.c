@@ -318,7 +318,7 @@ static int unlink_files(struct store *store, const char *id, struct bobbin_error
 {
 	static const struct {
 		const char *before, *after;
-	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".meta.json.tmp"}, {"", ".memory.md"},
+	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".jsonl.tmp"}, {".", ".meta.json.tmp"}, {"", ".memory.md"},
 		{"", ".turn"}};
 	const struct platform *platform = store->platform;
 	int rc = 0;

@@ -207,6 +207,41 @@ static void faults__nth_call_of_any_kind(void **state)
 	assert_true(tried > 200);
 }
 
+static void faults__opening_a_store(void **state)
+{
+	(void)state;
+	for (int calls = 0; calls < 2; calls++) {
+		for (uint64_t nth = 1;; nth++) {
+			struct store_options options = {.create = true};
+			struct fail_platform platform;
+			char dir[SCRATCH_PATH_BYTES], path[SCRATCH_PATH_BYTES + 8];
+			struct store *store = NULL;
+			struct bobbin_error error = {0};
+			scratch_make(dir);
+			snprintf(path, sizeof(path), "%s/s", dir);
+			fail_platform_init(&platform);
+			if (calls)
+				fail_platform_plan(&platform, CALL_ANY, nth, EIO);
+			else
+				fail_alloc_start(nth);
+			int rc = store_open(&platform.table, path, &options, &store, &error);
+			bool failed = calls ? platform.failed : fail_alloc_stop().failed;
+			fail_platform_heal(&platform);
+			assert_int_equal(error.code, rc);
+			if (rc) {
+				assert_int_equal(rc, calls ? BOBBIN_EIO : BOBBIN_ENOMEM);
+				assert_int_equal(platform.open_files, 0);
+				assert_int_equal(
+					store_open(&platform.table, path, &options, &store, NULL), 0);
+			}
+			store_close(store);
+			scratch_remove(dir);
+			if (!failed)
+				break;
+		}
+	}
+}
+
 static void faults__nth_write_is_short(void **state)
 {
 	(void)state;
@@ -336,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faults__nth_allocation),
 		cmocka_unit_test(faults__nth_call_of_any_kind),
+		cmocka_unit_test(faults__opening_a_store),
 		cmocka_unit_test(faults__nth_write_is_short),
 		cmocka_unit_test(faults__failed_write_is_cut_back),
 		cmocka_unit_test(faults__failed_sync_is_unknown_and_closes_the_handle),

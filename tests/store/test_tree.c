@@ -238,6 +238,38 @@ static void x04_parallel_results__none_is_merged_or_lost(void **state)
 	world_close(&world);
 }
 
+static void a3_dangling_call__is_answered_by_appending_only(void **state)
+{
+	(void)state;
+	struct world world;
+	size_t before, after;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "u1");
+	add(log, CALLS(CALL("c1")));
+	log = reopen(&world, log); /* killed before the result */
+	char *text = scratch_read(world.dir, "main.jsonl", &before);
+	struct slice marker = SLICE_LITERAL(
+		"{\"role\":\"tool\",\"id\":\"r-c1\",\"tool_call_id\":\"c1\",\"content\":\"interrupted\","
+		"\"marker\":\"interrupted\"}");
+	for (int twice = 0; twice < 2; twice++) { /* recovering again adds nothing */
+		struct log_ack ack;
+		assert_int_equal(log_append(log, &marker, 1, NULL, &ack, NULL), 0);
+		assert_int_equal(ack.repeated, twice);
+		assert_string_equal(line_of(log), "m1 m2 r-c1");
+		log = reopen(&world, log);
+	}
+	say(log, "user", "go on");
+	assert_string_equal(line_of(log), "m1 m2 r-c1 m4");
+	char *now = scratch_read(world.dir, "main.jsonl", &after);
+	assert_true(after > before);
+	assert_memory_equal(now, text, before);
+	free(now);
+	free(text);
+	log_close(log);
+	world_close(&world);
+}
+
 static void tree__results_find_their_call(void **state)
 {
 	(void)state;
@@ -375,6 +407,7 @@ int main(void)
 		cmocka_unit_test(a4_late_result__replaces_its_marker),
 		cmocka_unit_test(path__agrees_with_a_path_over_the_records),
 		cmocka_unit_test(x04_parallel_results__none_is_merged_or_lost),
+		cmocka_unit_test(a3_dangling_call__is_answered_by_appending_only),
 		cmocka_unit_test(tree__results_find_their_call),
 		cmocka_unit_test(tree__foreign_logs_with_faults_of_the_tree),
 		cmocka_unit_test(x24_time__orders_nothing),
