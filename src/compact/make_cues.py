@@ -110,10 +110,7 @@ class Tables:
                 self.of_class[key] = self.of_class.get(key, 0) | 1 << language
             else:
                 key = numbers, language, anchors
-                before, nothing = self.phrases.get(key, 0), 1 << self.kinds.index("nothing")
-                self.phrases[key] = before | 1 << self.kinds.index(heading)
-                if before and (before ^ self.phrases[key]) and self.phrases[key] & nothing:
-                    raise ValueError(f"{' '.join(map(str, words))!r} is something and [nothing]")
+                self.phrases[key] = self.phrases.get(key, 0) | 1 << self.kinds.index(heading)
 
     def read(self, path):
         language = self.languages.index(os.path.basename(path).rsplit(".", 1)[0])
@@ -182,7 +179,7 @@ def write(tables, out):
 #include "compact/rules_cues.h"
 
 const char cue_text[] = {{
-{rows(text)}, 0}};
+{rows(byte - 256 if byte > 127 else byte for byte in text)}, 0}};
 const struct cue_word cue_words[] = {{
 {rows(word_rows, 4)}}};
 const uint32_t cue_first[] = {{

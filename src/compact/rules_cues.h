@@ -58,10 +58,16 @@ enum cue_kind {
 	/* Of a tool's output */
 	CUE_FAILURE,        /* a line that tells why something failed */
 	CUE_EXIT,           /* an exit code follows */
+	CUE_OVERWRITTEN,    /* a file was there before it was written */
+	CUE_NO_FAILURE,     /* looks like a failure and is none */
 	/* Names, each one word */
 	CUE_TOOL_READ, CUE_TOOL_WRITE, CUE_TOOL_EDIT, CUE_TOOL_DELETE, CUE_TOOL_SHELL, CUE_TOOL_TODO,
-	CUE_ARGUMENT_PATH, CUE_ARGUMENT_COMMAND, CUE_ARGUMENT_PATCH,
+	CUE_ARGUMENT_PATH, CUE_ARGUMENT_COMMAND, CUE_ARGUMENT_PATCH, CUE_ARGUMENT_TEXT,
+	CUE_FINISHED,       /* the status of a todo entry */
 	CUE_SHELL_READ, CUE_SHELL_WRITE, CUE_SHELL_DELETE, CUE_SHELL_QUIET,
+	CUE_EXTENSION,      /* of file names */
+	CUE_DOMAIN,         /* last parts of host names */
+	CUE_NO_ID,          /* before a number: no id */
 	CUE_PASTED,         /* tags around what a person pasted or a program put in */
 	CUE_KINDS,
 };

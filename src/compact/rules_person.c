@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one sentence of a person's says: a rule, a permission, a decision, an attempt, something about himself.
+ *
+ *	Do NOT push to main. Use at most 3 retries.       two constraints
+ *	You may push to main now.                         signal: constraint "push main" lifted
+ *	We dropped plan B because they drifted apart.     decision: rejected "plan B", reason "they drifted apart"
+ *	Make it 3,000 instead.                            signal: the latest rule with a number overruled; a constraint
+ *
+ * Invariants:
+ * (1) A question, an assumption, a condition's own clause, a quotation and somebody else's word state no rule.
+ * (2) Text is the sentence, or a clause of it, as it was written.
+ */
+#include "compact/rules_state.h"
+
+#define RULE_KINDS (KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER))
+#define LIFT_KINDS (KIND(CUE_LIFT) | KIND(CUE_LIFT_NOW))
+#define OPTION_BYTES 160 /* a longer one is a story, and is told as the whole sentence */
+#define NUMBER_NEAR 6    /* words between "at most" and its number */
+#define JOIN_NEAR 3      /* words between "and" and the cue of a clause of its own */
+
+/* ---- What a cue is worth where it stands */
+
+/* Whether word `at` stands in a clause that begins with "if", or behind an assumption or somebody's "said". */
+static bool is_unmeant(const struct statement *statement, unsigned at)
+{
+	for (unsigned i = 0; i < statement->cue_count && statement->cues[i].first < at; i++) {
+		const struct cue *cue = &statement->cues[i];
+
+		if (cue->kinds & (KIND(CUE_HYPOTHESIS) | KIND(CUE_REPORTED)))
+			return true;
+		if (!(cue->kinds & KIND(CUE_CONDITION)))
+			continue;
+		bool same = true;
+
+		for (unsigned w = cue->last + 1u; w <= at && same; w++)
+			same = !statement->words[w].broken &&
+			       !(word_is(statement, w, WORD_JOIN) && word_is(statement, w, WORD_FILLER) && w > cue->last + 2u &&
+				       statement->language != LANGUAGE_ZH && w == at - 1u);
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+static bool number_near(const struct statement *statement, const struct cue *cue)
+{
+	for (unsigned w = cue->first; w < statement->count && w <= cue->last + NUMBER_NEAR + 0u; w++)
+		if (word_is_number(statement, w))
+			return true;
+	/* Chinese puts it before: 三天以内. */
+	for (unsigned w = cue->first; w-- > 0 && cue->first - w <= 4;)
+		if (statement->words[w].wide && word_is_number(statement, w))
+			return true;
+	return statement->language == LANGUAGE_ZH && cue->first > 0 && word_is_number(statement, cue->first - 1u);
+}
+
+static bool states_rule(const struct statement *statement, const struct cue *cue)
+{
+	if (!(cue->kinds & RULE_KINDS) || is_unmeant(statement, cue->first))
+		return false;
+	return (cue->kinds & KIND(CUE_RULE)) || number_near(statement, cue);
+}
+
+static bool states_lift(const struct statement *statement, const struct cue *cue)
+{
+	if (!(cue->kinds & LIFT_KINDS) || is_unmeant(statement, cue->first))
+		return false;
+	return (cue->kinds & KIND(CUE_LIFT)) || statement_cue(statement, KIND(CUE_NOW), 0) ||
+	       (cue->kinds & KIND(CUE_NOW));
+}
+
+/* ---- Clauses */
+
+struct clause {
+	unsigned from, to; /* words, inclusive */
+	const struct cue *cue;
+	bool lifts;
+};
+
+/* The first word of the clause that `cue` stands in, if it begins one of its own after word `after`; else 0. */
+static unsigned own_clause(const struct statement *statement, const struct cue *cue, unsigned after)
+{
+	unsigned lowest = cue->first > JOIN_NEAR ? cue->first - JOIN_NEAR : 0;
+
+	for (unsigned w = cue->first; w > after && w >= lowest && w > 0; w--)
+		if (statement->words[w].broken || word_is(statement, w - 1, WORD_JOIN))
+			return w;
+	return 0;
+}
+
+/* The clauses that state rules or lift them, at most `max`. */
+static unsigned find_clauses(const struct statement *statement, struct clause *clauses, unsigned max)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < statement->cue_count && count < max; i++) {
+		const struct cue *cue = &statement->cues[i];
+		bool lifts = states_lift(statement, cue), rules = states_rule(statement, cue);
+
+		if (!lifts && !rules)
+			continue;
+		if (!count) {
+			clauses[count++] = (struct clause){0, statement->count - 1u, cue, lifts};
+			continue;
+		}
+		struct clause *before = &clauses[count - 1];
+		unsigned from = own_clause(statement, cue, before->cue->last);
+
+		if (!from || from <= before->cue->last + 1u ||
+			!statement_content_count(statement, before->cue->last + 1u, from - 1, NULL)) {
+			if (lifts && !before->lifts && count == 1 && !from)
+				before->lifts = false; /* "must not" before "may": the rule counts */
+			continue;
+		}
+		before->to = from - 1;
+		while (before->to > before->from && word_is(statement, before->to, WORD_JOIN))
+			before->to--;
+		clauses[count++] = (struct clause){from, statement->count - 1u, cue, lifts};
+	}
+	return count;
+}
+
+/* The clause's text; of the last one up to the sentence's end, marks and quotes included. */
+static struct slice clause_text(const struct statement *statement, const struct clause *clause, bool only)
+{
+	struct slice text;
+
+	if (only)
+		return statement->text;
+	text = statement_span(statement, clause->from, clause->to);
+	if (clause->from == 0) {
+		text.len += (size_t)(text.data - statement->text.data);
+		text.data = statement->text.data;
+	}
+	if (clause->to + 1u == statement->count)
+		text.len = (size_t)(statement->text.data + statement->text.len - text.data);
+	return slice_trim(text);
+}
+
+/* ---- Rules and permissions */
+
+static void add_signal(struct rules *rules, enum item_kind target, enum item_state state, enum item_by by,
+	struct slice text, struct slice key)
+{
+	struct compact_item item = rules_item(rules, ITEM_SIGNAL, state, text);
+
+	item.target = target;
+	item.by = by;
+	item.key = key;
+	rules_add(rules, item, DERIVE_NONE);
+}
+
+static void add_rule(struct rules *rules, struct slice text, struct slice key)
+{
+	struct compact_item item = rules_item(rules, ITEM_CONSTRAINT, STATE_BINDING, text);
+
+	item.key = key;
+	item.language = slice_of(language_text(rules->statement->language));
+	rules_add(rules, item, DERIVE_NONE);
+}
+
+static bool has_number(struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] >= '0' && text.data[i] <= '9')
+			return true;
+	return false;
+}
+
+/* The latest rule with a number that an earlier message of this input states: what "make it 3,000" is about. */
+static const struct compact_item *latest_number_rule(const struct rules *rules)
+{
+	for (size_t i = rules->record->count; i-- > 0;) {
+		const struct compact_item *item = &rules->record->items[i];
+
+		if (item->kind == ITEM_CONSTRAINT && item->source_count && item->sources[0].place < rules->at &&
+			(has_number(item->text) || item->tag == TAG_NUMBER))
+			return item;
+	}
+	return NULL;
+}
+
+/* "Make it 3,000 instead": the old value is overruled, the new one is a rule. */
+static unsigned add_change(struct rules *rules)
+{
+	const struct statement *statement = rules->statement;
+	const struct cue *cue = statement_cue(statement, KIND(CUE_CHANGE), 0);
+	const struct compact_item *old;
+	struct slice key;
+	bool number = false;
+
+	if (!cue || is_unmeant(statement, cue->first))
+		return 0;
+	for (unsigned w = 0; w < statement->count; w++)
+		number |= word_is_number(statement, w);
+	if (!number)
+		return 0;
+	key = rules_key(rules, 0, statement->count - 1u, statement_cue(statement, KIND(CUE_RULE_NUMBER), 0) ? NULL : NULL);
+	old = latest_number_rule(rules);
+	if (!statement_content_count(statement, 0, statement->count - 1u, NULL) && old)
+		key = old->key;
+	else if (!statement_content_count(statement, 0, statement->count - 1u, NULL))
+		return 0; /* nothing says what it is about */
+	add_signal(rules, ITEM_CONSTRAINT, STATE_OVERRULED, BY_USER, statement->text, key);
+	add_rule(rules, statement->text, key);
+	return FOUND_RULE | FOUND_LIFT;
+}
+
+static unsigned add_rules(struct rules *rules)
+{
+	struct clause clauses[8];
+	unsigned count = find_clauses(rules->statement, clauses, 8), found = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct clause *clause = &clauses[i];
+		struct slice text = clause_text(rules->statement, clause, count == 1);
+		struct slice key = rules_key(rules, clause->from, clause->to, clause->cue);
+
+		if (!statement_content_count(rules->statement, clause->from, clause->to, clause->cue) && !key.len &&
+			rules->statement->count < 3)
+			continue; /* "Never!" says nothing by itself */
+		if (clause->lifts)
+			add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, text, key);
+		else
+			add_rule(rules, text, key);
+		found |= clause->lifts ? FOUND_LIFT : FOUND_RULE;
+	}
+	return found;
+}
+
+/* ---- Decisions */
+
+/* Words [from, end of the clause]: up to a reason, a break, or another option. */
+static unsigned option_end(const struct statement *statement, unsigned from)
+{
+	unsigned to = from;
+
+	while (to + 1u < statement->count && !statement->words[to + 1].broken) {
+		bool cut = false;
+
+		for (unsigned i = 0; i < statement->cue_count && !cut; i++)
+			cut = statement->cues[i].first == to + 1u &&
+			      statement->cues[i].kinds & (KIND(CUE_REASON) | KIND(CUE_OVER) | KIND(CUE_FAILED) | KIND(CUE_NOW) | KIND(CUE_RULE));
+		if (cut)
+			break;
+		to++;
+	}
+	return to;
+}
+
+static struct slice tail(const struct statement *statement, unsigned from)
+{
+	struct slice text;
+
+	if (from >= statement->count)
+		return (struct slice){statement->text.data, 0};
+	text.data = statement->text.data + statement->words[from].start;
+	text.len = (size_t)(statement->text.data + statement->text.len - text.data);
+	while (text.len && memchr(".!;, ", text.data[text.len - 1], 5))
+		text.len--;
+	return text;
+}
+
+/* Why, in the sentence's words: what follows "because", or a verdict after the option. */
+static struct slice reason_after(const struct statement *statement, unsigned at)
+{
+	const struct cue *reason = statement_cue(statement, KIND(CUE_REASON), at);
+
+	if (reason) {
+		bool whole = reason->last > reason->first && statement->language == LANGUAGE_EN && reason->kinds == KIND(CUE_REASON) &&
+			     slice_starts_with(statement_span(statement, reason->first, reason->first), "as");
+		return tail(statement, whole ? reason->first + 1u : reason->last + 1u);
+	}
+	reason = statement_cue(statement, KIND(CUE_VERDICT), at);
+	return reason ? tail(statement, reason->first) : (struct slice){statement->text.data, 0};
+}
+
+static bool names_option(const struct statement *statement, unsigned from, unsigned to)
+{
+	for (unsigned w = from; w <= to && w < statement->count; w++)
+		if (!word_is(statement, w, WORD_STOP) && !word_is(statement, w, WORD_PRONOUN))
+			return true;
+	return false;
+}
+
+static void add_rejected(struct rules *rules, struct slice option, struct slice reason, struct slice key)
+{
+	struct compact_item item = rules_item(rules, ITEM_DECISION, STATE_REJECTED, option);
+
+	item.reason = reason;
+	item.key = key;
+	rules_add(rules, item, DERIVE_NONE);
+	if (rules->by != BY_USER || !key.len)
+		return;
+	item = rules_item(rules, ITEM_SIGNAL, STATE_REJECTED, option);
+	item.target = ITEM_DECISION;
+	item.by = BY_NOBODY; /* met or not, the decision itself stands above */
+	item.reason = reason;
+	item.key = key;
+	rules_add(rules, item, DERIVE_NONE);
+}
+
+/* The option after a cue ("we dropped …") with its reason; the whole sentence if no option is named. */
+static unsigned reject_after(struct rules *rules, const struct cue *cue)
+{
+	const struct statement *statement = rules->statement;
+	unsigned from = cue->last + 1u, to;
+	struct slice option, key, reason;
+
+	if (from >= statement->count)
+		return 0;
+	to = option_end(statement, from);
+	while (from < to && word_is(statement, from, WORD_STOP) && !statement->words[from].capital)
+		from++;
+	option = statement_span(statement, from, to);
+	reason = reason_after(statement, to + 1u);
+	if (option.len > OPTION_BYTES || !names_option(statement, from, to)) {
+		option = statement->text;
+		reason.len = 0;
+		from = 0;
+		to = statement->count - 1u;
+	}
+	key = rules_key(rules, from, to, NULL);
+	add_rejected(rules, option, reason, key);
+	return FOUND_DECISION;
+}
+
+/* "Plan B is out": the option stands before the cue. */
+static unsigned reject_before(struct rules *rules, const struct cue *cue)
+{
+	const struct statement *statement = rules->statement;
+	unsigned from = cue->first;
+	struct slice reason = reason_after(statement, cue->last + 1u);
+
+	while (from > 0 && !statement->words[from].broken && !word_is(statement, from - 1u, WORD_JOIN))
+		from--;
+	while (from + 1u < cue->first && word_is(statement, from, WORD_STOP) && !statement->words[from].capital)
+		from++;
+	if (from >= cue->first || !names_option(statement, from, cue->first - 1u))
+		return 0;
+	add_rejected(rules, statement_span(statement, from, cue->first - 1u), reason,
+		rules_key(rules, from, cue->first - 1u, NULL));
+	return FOUND_DECISION;
+}
+
+/* "Drop plan A." An option is rejected; a rule, or what may be one, is lifted. */
+static unsigned add_drop(struct rules *rules, const struct cue *cue)
+{
+	const struct statement *statement = rules->statement;
+	const struct cue *plan = statement_cue(statement, KIND(CUE_PLAN), cue->first);
+	bool reasoned = statement_cue(statement, KIND(CUE_REASON) | KIND(CUE_VERDICT), cue->last + 1u) != NULL;
+	unsigned from = cue->last + 1u, found = FOUND_LIFT;
+	struct slice key;
+
+	if (plan || reasoned) {
+		if (rules->harvest)
+			return 0;
+		if ((found = reject_after(rules, cue)) == 0)
+			return 0;
+		key = rules_key(rules, from, option_end(statement, from), NULL);
+	} else {
+		key = rules_key(rules, cue->first, statement->count - 1u, from < statement->count && names_option(statement, from, statement->count - 1u) ? cue : NULL);
+		add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, statement->text, key);
+	}
+	if (!rules->harvest && from < statement->count &&
+		statement_content_count(statement, from, option_end(statement, from), plan) >= 2)
+		add_signal(rules, ITEM_TASK, STATE_DROPPED, BY_NOBODY, statement->text, key);
+	return found;
+}
+
+static unsigned add_choice(struct rules *rules, const struct cue *cue)
+{
+	const struct statement *statement = rules->statement;
+	const struct cue *over = statement_cue(statement, KIND(CUE_OVER), 0);
+	const struct cue *why = statement_cue(statement, KIND(CUE_REASON), cue ? cue->last : 0);
+	unsigned to = statement->count - 1u;
+	struct compact_item item;
+
+	if (cue) {
+		if (why && why->first > cue->last + 1u)
+			to = why->first - 1u;
+		if (!names_option(statement, cue->last + 1u, to))
+			return 0;
+		struct clause clause = {0, to, cue, false};
+
+		item = rules_item(rules, ITEM_DECISION, STATE_CHOSEN, clause_text(statement, &clause, false));
+		if (why && why->first > cue->last + 1u)
+			item.reason = reason_after(statement, why->first);
+		item.key = rules_key(rules, cue->last + 1u, option_end(statement, cue->last + 1u < statement->count ? cue->last + 1u : cue->last), NULL);
+		rules_add(rules, item, DERIVE_NONE);
+	}
+	if (over && over->last + 1u < statement->count)
+		reject_after(rules, over);
+	return FOUND_DECISION;
+}
+
+static unsigned add_decisions(struct rules *rules)
+{
+	const struct statement *statement = rules->statement;
+
+	for (unsigned i = 0; i < statement->cue_count; i++) {
+		const struct cue *cue = &statement->cues[i];
+
+		if (is_unmeant(statement, cue->first))
+			continue;
+		if (cue->kinds & KIND(CUE_DROP) && rules->by == BY_USER)
+			return add_drop(rules, cue);
+		if (rules->harvest)
+			continue;
+		if (cue->kinds & KIND(CUE_REJECT) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
+			return reject_after(rules, cue);
+		if (cue->kinds & KIND(CUE_REJECTED) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
+			return reject_before(rules, cue);
+		if (cue->kinds & KIND(CUE_CHOOSE))
+			return add_choice(rules, cue);
+		if (cue->kinds & KIND(CUE_OVER) && rules->by == BY_USER)
+			return add_choice(rules, NULL);
+	}
+	return 0;
+}
+
+/* "I tried X but it did not help." */
+static unsigned add_attempt(struct rules *rules)
+{
+	const struct statement *statement = rules->statement;
+	const struct cue *tried = statement_cue(statement, KIND(CUE_TRIED), 0);
+	const struct cue *failed = tried ? statement_cue(statement, KIND(CUE_FAILED), tried->last + 1u) : NULL;
+	struct compact_item item;
+
+	if (!tried || !failed || is_unmeant(statement, tried->first))
+		return 0;
+	item = rules_item(rules, ITEM_TRIED, STATE_FAILED, statement_span(statement, 0, failed->first ? failed->first - 1u : 0));
+	item.reason = tail(statement, failed->first);
+	rules_add(rules, item, DERIVE_NONE);
+	return FOUND_TRIED;
+}
+
+static unsigned add_self(struct rules *rules)
+{
+	const struct statement *statement = rules->statement;
+	const struct cue *cue = statement_cue(statement, KIND(CUE_NAME) | KIND(CUE_PLACE) | KIND(CUE_SELF), 0);
+	struct compact_item item;
+
+	if (!cue || is_unmeant(statement, cue->first))
+		return 0;
+	item = rules_item(rules, ITEM_FACT, STATE_NONE, statement->text);
+	if (cue->kinds & KIND(CUE_NAME)) {
+		item.tag = TAG_NAME;
+		item.key = SLICE_LITERAL("name");
+	} else if (cue->kinds & KIND(CUE_PLACE)) {
+		item.tag = TAG_PLACE;
+		item.key = SLICE_LITERAL("home");
+	}
+	rules_add(rules, item, DERIVE_NONE);
+	return FOUND_FACT;
+}
+
+/* ---- Whole sentences */
+
+static unsigned about_flow(const struct statement *statement)
+{
+	static const struct {
+		enum cue_kind kind;
+		enum found found;
+	} FLOW[] = {{CUE_REQUEST, FOUND_REQUEST}, {CUE_THANKS, FOUND_THANKS}, {CUE_COMPLAINT, FOUND_COMPLAINT},
+		{CUE_REPLY, FOUND_REPLY}, {CUE_DONE, FOUND_DONE}};
+	unsigned found = 0;
+
+	for (size_t i = 0; i < sizeof FLOW / sizeof *FLOW; i++) {
+		const struct cue *cue = statement_cue(statement, KIND(FLOW[i].kind), 0);
+
+		if (cue && (FLOW[i].kind != CUE_REQUEST || !is_unmeant(statement, cue->first)))
+			found |= FLOW[i].found;
+	}
+	return found;
+}
+
+static bool is_question(const struct statement *statement, const struct sentence *sentence)
+{
+	const struct cue *cue = statement_cue(statement, KIND(CUE_QUESTION), 0);
+
+	if (sentence->question)
+		return true;
+	if (!cue)
+		return false;
+	return cue->first == 0 || statement->words[cue->first].start_of_clause || statement->words[cue->first].wide;
+}
+
+unsigned rules_person(struct rules *rules, const struct sentence *sentence)
+{
+	unsigned found = 0;
+
+	if (!rules->statement->count)
+		return 0;
+	if (is_question(rules->statement, sentence)) {
+		found = rules->harvest ? 0 : about_flow(rules->statement) & (FOUND_REQUEST | FOUND_COMPLAINT | FOUND_REPLY);
+		return found | FOUND_QUESTION;
+	}
+	if ((found = add_change(rules)) == 0)
+		found = add_rules(rules);
+	if (!found)
+		found = add_decisions(rules);
+	if (rules->harvest)
+		return found;
+	if (!(found & (FOUND_RULE | FOUND_LIFT)))
+		found |= add_attempt(rules);
+	if (!(found & ~(unsigned)FOUND_RULE))
+		found |= add_self(rules);
+	return found | about_flow(rules->statement);
+}
+
+unsigned rules_assistant(struct rules *rules, const struct sentence *sentence)
+{
+	unsigned found = 0;
+
+	if (!rules->statement->count)
+		return 0;
+	if (is_question(rules->statement, sentence))
+		return FOUND_QUESTION;
+	if (!(found = add_attempt(rules)))
+		found = add_decisions(rules);
+	return found | (about_flow(rules->statement) & FOUND_DONE);
+}
