@@ -14,9 +14,9 @@ struct part_state {
 	struct ask_part part;
 	unsigned tries;
 	bool done, usable;
-	struct compact_record record;  /* of the best answer so far, refused lines dropped */
+	struct compact_record record; /* of the best answer so far, refused lines dropped */
 	uint32_t dropped;
-	struct slice answer, reasons;  /* of the first answer, for the second request */
+	struct slice answer, reasons; /* of the first answer, for the second request */
 };
 
 struct compact_ask {
@@ -26,7 +26,7 @@ struct compact_ask {
 	struct part_state *parts;
 	size_t count, at;
 	struct buffer scratch, text;
-	bool prepared;                 /* text holds the request at hand */
+	bool prepared; /* text holds the request at hand */
 	struct compact_ask_report report;
 	struct buffer refusals;
 	uint64_t system_tokens;
@@ -59,7 +59,8 @@ static int part_tokens(struct compact_ask *ask, uint64_t *ret_tokens, struct bob
 	used = ask->system_tokens + limit / RETRY_SHARE;
 	if (used + COMPACT_ASK_PART_TOKENS_MIN > limit)
 		return error_set(error, BOBBIN_EBUDGET,
-			"the model for records takes %llu tokens, of which its instructions need %llu: too few to ask it anything",
+			"the model for records takes %llu tokens, of which its instructions need %llu: too "
+			"few to ask it anything",
 			(unsigned long long)limit, (unsigned long long)ask->system_tokens);
 	*ret_tokens = limit - used;
 	return 0;
@@ -116,9 +117,11 @@ void compact_ask_free(struct compact_ask *ask)
 static void add_second_try(struct compact_ask *ask, const struct part_state *part)
 {
 	uint64_t answer = 0, reasons = 0;
-	uint64_t room = ask->options.input_tokens_max ? ask->options.input_tokens_max / RETRY_SHARE : UINT64_MAX;
+	uint64_t room =
+		ask->options.input_tokens_max ? ask->options.input_tokens_max / RETRY_SHARE : UINT64_MAX;
 
-	if (!part->answer.len || count_tokens(ask, part->answer, &answer) || count_tokens(ask, part->reasons, &reasons))
+	if (!part->answer.len || count_tokens(ask, part->answer, &answer) ||
+		count_tokens(ask, part->reasons, &reasons))
 		return;
 	if (answer + reasons + 100 <= room) {
 		buffer_add_text(&ask->text, "\nYour minutes of these messages were:\n\n");
@@ -156,8 +159,12 @@ bool compact_ask_next(struct compact_ask *ask, struct compact_ask_request *ret_r
 		prepare(ask, part);
 	if (buffer_error(&ask->text) || count_tokens(ask, buffer_slice(&ask->text), &tokens))
 		return false;
-	*ret_request = (struct compact_ask_request){.system = slice_of(compact_prompt), .user = buffer_slice(&ask->text),
-		.part = ask->at, .parts = ask->count, .attempt = part->tries, .tokens = tokens + ask->system_tokens};
+	*ret_request = (struct compact_ask_request){.system = slice_of(compact_prompt),
+		.user = buffer_slice(&ask->text),
+		.part = ask->at,
+		.parts = ask->count,
+		.attempt = part->tries,
+		.tokens = tokens + ask->system_tokens};
 	return true;
 }
 
@@ -191,7 +198,8 @@ void compact_ask_failed(struct compact_ask *ask, const char *reason)
 const char *compact_answer_text(enum compact_answer answer)
 {
 	static const char *const TEXTS[] = {"taken", "the answer was empty", "the answer was cut off",
-		"the answer was no record", "the answer was longer than what it is about", "some lines were refused"};
+		"the answer was no record", "the answer was longer than what it is about",
+		"some lines were refused"};
 
 	return TEXTS[answer];
 }
@@ -222,7 +230,8 @@ static void settle_sources(struct compact_item *item, const struct ask_part *par
 
 			for (size_t c = 1; c < source.id.len && number < SOURCE_NOWHERE; c++)
 				number = number * 10 + (uint64_t)(source.id.data[c] - '0');
-			source = (struct item_source){number < SOURCE_NOWHERE ? (uint32_t)number - 1 : SOURCE_NOWHERE, {NULL, 0}};
+			source = (struct item_source){
+				number < SOURCE_NOWHERE ? (uint32_t)number - 1 : SOURCE_NOWHERE, {NULL, 0}};
 		}
 		if (source.place >= part->from && source.place < part->to)
 			item->sources[kept++] = source;
@@ -250,8 +259,8 @@ static bool begins_with_heading(struct slice text)
 }
 
 /* Reads an answer into a record with places. */
-static int read_answer(
-	struct compact_ask *ask, const struct ask_part *part, struct slice text, struct compact_record *record)
+static int read_answer(struct compact_ask *ask, const struct ask_part *part, struct slice text,
+	struct compact_record *record)
 {
 	int rc;
 
@@ -283,7 +292,8 @@ static enum compact_answer judge_form(
 		return ANSWER_NO_RECORD;
 	if (!take_end(text))
 		return ANSWER_CUT;
-	return text->len > bytes + 400 ? ANSWER_TOO_LONG : ANSWER_TAKEN; /* headings and numbers are not from the input */
+	return text->len > bytes + 400 ? ANSWER_TOO_LONG
+				       : ANSWER_TAKEN; /* headings and numbers are not from the input */
 }
 
 /* Items without a source are refused like those with a wrong one. */
@@ -313,7 +323,8 @@ static int drop_uncited(struct compact_record *record, uint32_t *dropped)
 }
 
 /* Keeps what passes of an answer; the reasons of what does not stand in `scratch`. */
-static int take_answer(struct compact_ask *ask, struct part_state *part, struct slice text, struct bobbin_error *error)
+static int take_answer(
+	struct compact_ask *ask, struct part_state *part, struct slice text, struct bobbin_error *error)
 {
 	struct compact_record record;
 	struct verify_result result;
@@ -344,8 +355,8 @@ static int keep_for_retry(struct compact_ask *ask, struct part_state *part, stru
 	return part->answer.data && part->reasons.data ? 0 : BOBBIN_ENOMEM;
 }
 
-int compact_ask_answer(struct compact_ask *ask, struct slice text, bool whole, enum compact_answer *ret_answer,
-	struct bobbin_error *error)
+int compact_ask_answer(struct compact_ask *ask, struct slice text, bool whole,
+	enum compact_answer *ret_answer, struct bobbin_error *error)
 {
 	struct part_state *part;
 	enum compact_answer answer;
@@ -369,7 +380,8 @@ int compact_ask_answer(struct compact_ask *ask, struct slice text, bool whole, e
 		}
 	} else {
 		note(ask, compact_answer_text(answer));
-		if (part->done && part->usable) /* the first answer is taken, without what was refused in it */
+		if (part->done &&
+			part->usable) /* the first answer is taken, without what was refused in it */
 			buffer_add_slice(&ask->refusals, part->reasons);
 	}
 	if (ret_answer)
@@ -396,7 +408,8 @@ static int report_refusals(struct compact_ask *ask, struct arena *arena)
 	if (buffer_error(&ask->refusals))
 		return buffer_error(&ask->refusals);
 	ask->report.refusals.len = ask->refusals.len;
-	ask->report.refusals.data = arena_copy(arena, ask->refusals.len ? ask->refusals.data : "", ask->refusals.len);
+	ask->report.refusals.data =
+		arena_copy(arena, ask->refusals.len ? ask->refusals.data : "", ask->refusals.len);
 	return ask->report.refusals.data ? 0 : BOBBIN_ENOMEM;
 }
 

@@ -40,15 +40,15 @@ extern const char compact_prompt[];
 #define COMPACT_PROMPT_VERSION "1"
 
 struct compact_ask_options {
-	uint64_t input_tokens_max;      /* of the deriver: window less output less margin; 0: no limit */
-	struct token_counter *counter;  /* the deriver's; NULL: the estimate */
+	uint64_t input_tokens_max;     /* of the deriver: window less output less margin; 0: no limit */
+	struct token_counter *counter; /* the deriver's; NULL: the estimate */
 };
 
 struct compact_ask_request {
-	struct slice system, user;      /* one system message, one user message; valid until the next call */
-	size_t part, parts;             /* from 0 */
-	unsigned attempt;               /* from 0 */
-	uint64_t tokens;                /* of both */
+	struct slice system, user; /* one system message, one user message; valid until the next call */
+	size_t part, parts;	   /* from 0 */
+	unsigned attempt;	   /* from 0 */
+	uint64_t tokens;	   /* of both */
 };
 
 struct compact_ask;
@@ -65,26 +65,26 @@ bool compact_ask_next(struct compact_ask *ask, struct compact_ask_request *ret_r
 enum compact_answer {
 	ANSWER_TAKEN,
 	ANSWER_EMPTY,
-	ANSWER_CUT,        /* not whole: the output limit, a filter, no END */
-	ANSWER_NO_RECORD,  /* no heading, or nothing under one: an error's text, a refusal, chatter */
-	ANSWER_TOO_LONG,   /* longer than its input */
-	ANSWER_REFUSED,    /* some of its lines are; asked again */
+	ANSWER_CUT,	  /* not whole: the output limit, a filter, no END */
+	ANSWER_NO_RECORD, /* no heading, or nothing under one: an error's text, a refusal, chatter */
+	ANSWER_TOO_LONG,  /* longer than its input */
+	ANSWER_REFUSED,	  /* some of its lines are; asked again */
 };
 const char *compact_answer_text(enum compact_answer answer);
 
 /* Takes the answer to the request at hand. 0 or BOBBIN_ENOMEM. */
-int compact_ask_answer(struct compact_ask *ask, struct slice text, bool whole, enum compact_answer *ret_answer,
-	struct bobbin_error *error);
+int compact_ask_answer(struct compact_ask *ask, struct slice text, bool whole,
+	enum compact_answer *ret_answer, struct bobbin_error *error);
 /* The request at hand got no answer. Counts as a try. */
 void compact_ask_failed(struct compact_ask *ask, const char *reason);
 
 struct compact_ask_report {
 	size_t parts, parts_failed;
 	unsigned requests;
-	uint32_t dropped;               /* lines that were refused for good */
-	uint32_t repaired;              /* constraints that were added verbatim */
-	char reason[160];               /* of the last failure; "" if there was none */
-	struct slice refusals;          /* the reasons of dropped lines, one a line, in the arena */
+	uint32_t dropped;      /* lines that were refused for good */
+	uint32_t repaired;     /* constraints that were added verbatim */
+	char reason[160];      /* of the last failure; "" if there was none */
+	struct slice refusals; /* the reasons of dropped lines, one a line, in the arena */
 };
 
 /*

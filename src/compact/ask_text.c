@@ -13,9 +13,10 @@ static void add_fenced(struct slice text, struct buffer *out)
 
 		buffer_add_text(out, "| ");
 		for (size_t i = 0; i < len; i++) /* other line ends would begin a line, too */
-			buffer_add_char(out, text.data[i] == '\r' || text.data[i] == '\v' || text.data[i] == '\f'
-							      ? ' '
-							      : text.data[i]);
+			buffer_add_char(
+				out, text.data[i] == '\r' || text.data[i] == '\v' || text.data[i] == '\f'
+					     ? ' '
+					     : text.data[i]);
 		buffer_add_char(out, '\n');
 		len += end != NULL;
 		text.data += len;
@@ -28,8 +29,8 @@ static void add_name(struct slice name, struct buffer *out)
 {
 	for (size_t i = 0; i < name.len && i < 64; i++) {
 		unsigned char c = (unsigned char)name.data[i];
-		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-			     c == '-' || c == '.';
+		bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			     c == '_' || c == '-' || c == '.';
 
 		buffer_add_char(out, plain ? (char)c : '_');
 	}
@@ -39,11 +40,14 @@ static void add_header(const struct derive_message *message, uint32_t ordinal, s
 {
 	buffer_addf(out, "[%u] ", (unsigned)ordinal + 1);
 	if (message->role == ROLE_USER) {
-		buffer_add_text(out, derive_is_person(message) ? "user" : "text that was put in, not the user's");
+		buffer_add_text(
+			out, derive_is_person(message) ? "user" : "text that was put in, not the user's");
 	} else if (message->role == ROLE_ASSISTANT) {
 		buffer_add_text(out, "assistant");
 	} else {
-		buffer_add_text(out, message->marker ? "no result of " : message->is_error ? "error of " : "result of ");
+		buffer_add_text(out, message->marker	 ? "no result of "
+				     : message->is_error ? "error of "
+							 : "result of ");
 		buffer_add_text(out, message->tool.len ? "" : "a tool");
 		add_name(message->tool, out);
 	}
@@ -106,7 +110,7 @@ struct divider {
 	struct ask_part *parts;
 	size_t count, cap;
 	struct buffer text;
-	struct ask_part open;     /* the part being filled */
+	struct ask_part open; /* the part being filled */
 	uint64_t open_tokens;
 };
 
@@ -172,7 +176,8 @@ static int divide_message(struct divider *divider, uint32_t ordinal)
 			break;
 		divider->open = (struct ask_part){.from = ordinal, .from_byte = from};
 		if (to >= divider->text.len) {
-			rc = count_tokens(divider, divider->text.data + from, to - from, &divider->open_tokens);
+			rc = count_tokens(
+				divider, divider->text.data + from, to - from, &divider->open_tokens);
 			break;
 		}
 		rc = close_part(divider, ordinal + 1, to);
@@ -202,11 +207,14 @@ static int add_to_part(struct divider *divider, uint32_t ordinal)
 	return 0;
 }
 
-int ask_divide(const struct derive_input *input, uint64_t tokens_max, struct token_counter *counter, struct arena *arena,
-	struct ask_part **ret_parts, size_t *ret_count)
+int ask_divide(const struct derive_input *input, uint64_t tokens_max, struct token_counter *counter,
+	struct arena *arena, struct ask_part **ret_parts, size_t *ret_count)
 {
-	struct divider divider = {.input = input, .tokens_max = tokens_max ? tokens_max : UINT64_MAX,
-		.counter = counter, .arena = arena, .text = BUFFER_INIT(2 * (size_t)LIMIT_LINE_BYTES)};
+	struct divider divider = {.input = input,
+		.tokens_max = tokens_max ? tokens_max : UINT64_MAX,
+		.counter = counter,
+		.arena = arena,
+		.text = BUFFER_INIT(2 * (size_t)LIMIT_LINE_BYTES)};
 	int rc = 0;
 
 	for (uint32_t i = 0; i < input->count && !rc; i++)

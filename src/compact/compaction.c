@@ -20,7 +20,8 @@ static uint64_t number_of(const struct json *object, const char *key)
 	struct json value;
 	int64_t number = 0;
 
-	return json_get(object, key, &value) && json_int64(&value, &number) && number > 0 ? (uint64_t)number : 0;
+	return json_get(object, key, &value) && json_int64(&value, &number) && number > 0 ? (uint64_t)number
+											  : 0;
 }
 
 int compaction_read(const struct json *line, struct arena *arena, struct compaction *ret_compaction,
@@ -46,7 +47,9 @@ int compaction_read(const struct json *line, struct arena *arena, struct compact
 		return error_set(error, rc, "out of memory while reading a compaction");
 	if (!read.cut.len || !read.source.len || !read.text.len)
 		return error_set(error, BOBBIN_EINPUT, "a compaction without %s",
-			!read.cut.len ? "cut" : !read.source.len ? "source digest" : "text");
+			!read.cut.len	   ? "cut"
+			: !read.source.len ? "source digest"
+					   : "text");
 	*ret_compaction = read;
 	return 0;
 }
@@ -139,8 +142,8 @@ void segment_line_write(const struct segment_line *line, struct buffer *out)
 
 /* ---- Staleness */
 
-static int judge_places(
-	const struct compaction_now *now, const struct path *path, const char **ret_reason, struct bobbin_error *error)
+static int judge_places(const struct compaction_now *now, const struct path *path, const char **ret_reason,
+	struct bobbin_error *error)
 {
 	struct path_item item;
 	int rc = path_item(path, now->cut, &item, error);
@@ -160,15 +163,16 @@ static int judge_places(
 	return 0;
 }
 
-int compaction_stale(const struct compaction *compaction, const struct compaction_now *now, const struct path *path,
-	const char **ret_reason, struct bobbin_error *error)
+int compaction_stale(const struct compaction *compaction, const struct compaction_now *now,
+	const struct path *path, const char **ret_reason, struct bobbin_error *error)
 {
 	*ret_reason = NULL;
 	if (!slice_equal(compaction->floor, now->floor))
 		*ret_reason = "a run has begun since";
 	else if (now->cut == WINDOW_NONE || now->cut >= path->count)
 		*ret_reason = "the message at the cut is not on this line";
-	else if (compaction->inner.len && (now->inner == WINDOW_NONE || now->inner <= now->cut || now->inner >= path->count))
+	else if (compaction->inner.len &&
+		 (now->inner == WINDOW_NONE || now->inner <= now->cut || now->inner >= path->count))
 		*ret_reason = "the message at the inner cut is not on this line";
 	else if (!compaction->inner.len && now->inner != WINDOW_NONE)
 		*ret_reason = "there was no inner cut";
@@ -180,7 +184,9 @@ int compaction_stale(const struct compaction *compaction, const struct compactio
 int compaction_window_record(const struct compaction *compaction, const struct compaction_now *now,
 	const struct path *path, struct window_record *ret_record, struct bobbin_error *error)
 {
-	struct window_record record = {.cut = now->cut, .inner_cut = now->inner, .text = compaction->text,
+	struct window_record record = {.cut = now->cut,
+		.inner_cut = now->inner,
+		.text = compaction->text,
 		.tokens = compaction->tokens};
 	int rc = compaction_stale(compaction, now, path, &record.stale, error);
 

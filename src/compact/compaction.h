@@ -22,15 +22,15 @@
 #include "window/window.h"
 
 struct compaction {
-	struct slice cut;             /* id of the user message it is attached to */
-	struct slice inner;           /* id of the inner cut; empty: none */
-	struct slice source;          /* digest of what is covered */
-	struct slice floor;           /* the session's floor when it was made; empty: none */
+	struct slice cut;    /* id of the user message it is attached to */
+	struct slice inner;  /* id of the inner cut; empty: none */
+	struct slice source; /* digest of what is covered */
+	struct slice floor;  /* the session's floor when it was made; empty: none */
 	uint64_t segment_count;
 	struct slice segment_digest;
-	uint64_t tokens;              /* of text and heading */
+	uint64_t tokens; /* of text and heading */
 	struct slice text;
-	struct json record, verify;   /* as they stand in the line; JSON_ABSENT if they are not there */
+	struct json record, verify; /* as they stand in the line; JSON_ABSENT if they are not there */
 };
 
 /* Reads a log line; strings live in the arena. BOBBIN_EINPUT if it is no whole compaction. */
@@ -41,7 +41,7 @@ void compaction_write(const struct compaction *compaction, struct buffer *out);
 
 struct segment_line {
 	struct slice key, deriver, version;
-	struct slice from, to;        /* ids, inclusive */
+	struct slice from, to; /* ids, inclusive */
 	struct json record, verify;
 };
 int segment_line_read(const struct json *line, struct arena *arena, struct segment_line *ret_line,
@@ -50,11 +50,12 @@ void segment_line_write(const struct segment_line *line, struct buffer *out);
 
 /* How the session stands when a compaction is to be committed or used. */
 struct compaction_now {
-	size_t cut;                   /* position of its cut on the line; WINDOW_NONE: not on it */
-	size_t inner;                 /* of its inner cut; WINDOW_NONE */
-	struct slice source;          /* source_digest() of the covered positions now; data NULL: known to be the same (the
+	size_t cut;   /* position of its cut on the line; WINDOW_NONE: not on it */
+	size_t inner; /* of its inner cut; WINDOW_NONE */
+	struct slice
+		source; /* source_digest() of the covered positions now; data NULL: known to be the same (the
 					 log's own chained hash at the last covered message is what it was) */
-	struct slice floor;           /* id of the session's floor; empty: none */
+	struct slice floor; /* id of the session's floor; empty: none */
 };
 
 /* Where what a compaction with these cuts covers ends. */
@@ -67,8 +68,8 @@ static inline size_t compaction_end(size_t cut, size_t inner)
  * Why it must not be used, in a few words of static text; *ret_reason NULL if it may. The cut must be a turn start of a
  * person, the inner cut a round start of that turn. 0, or an error of the path.
  */
-int compaction_stale(const struct compaction *compaction, const struct compaction_now *now, const struct path *path,
-	const char **ret_reason, struct bobbin_error *error);
+int compaction_stale(const struct compaction *compaction, const struct compaction_now *now,
+	const struct path *path, const char **ret_reason, struct bobbin_error *error);
 
 /* For window_plan: with `stale` set if it must not be used. The text lives as long as the compaction's. */
 int compaction_window_record(const struct compaction *compaction, const struct compaction_now *now,

@@ -50,7 +50,8 @@ static size_t month_name(struct slice text, size_t at, unsigned *ret_month)
 	for (size_t i = 0; i < MONTH_COUNT; i++) {
 		size_t len = strlen(MONTHS[i].name), same = 0;
 
-		while (same < len && at + same < text.len && lower(text.data[at + same]) == MONTHS[i].name[same])
+		while (same < len && at + same < text.len &&
+			lower(text.data[at + same]) == MONTHS[i].name[same])
 			same++;
 		if (same == len && len > best) {
 			best = len;
@@ -68,7 +69,8 @@ static bool is_date(unsigned year, unsigned month, unsigned day)
 /* 2031-04-09, 2031/4/9, 2031年4月9日 */
 static size_t read_year_first(struct slice text, unsigned *year, unsigned *month, unsigned *day)
 {
-	static const char *const MARKS[][3] = {{"-", "-", ""}, {"/", "/", ""}, {".", ".", ""}, {"年", "月", "日"}};
+	static const char *const MARKS[][3] = {
+		{"-", "-", ""}, {"/", "/", ""}, {".", ".", ""}, {"年", "月", "日"}};
 	size_t at, len;
 
 	if (digits(text, 0, 4, year) != 4)
@@ -200,8 +202,9 @@ static void finish(struct speller *speller)
 
 	if (!speller->error && !(speller->error = buffer_error(&speller->text))) {
 		copy = arena_copy(speller->arena, speller->text.data, speller->text.len);
-		speller->error = copy ? speller->add(speller->context, (struct slice){copy, speller->text.len}, false)
-				      : BOBBIN_ENOMEM;
+		speller->error =
+			copy ? speller->add(speller->context, (struct slice){copy, speller->text.len}, false)
+			     : BOBBIN_ENOMEM;
 	}
 	buffer_clear(&speller->text);
 }
@@ -209,8 +212,9 @@ static void finish(struct speller *speller)
 static void spell_numbers(struct speller *speller, unsigned year, unsigned month, unsigned day)
 {
 	static const char *const FORMS[] = {"%1$04u-%2$02u-%3$02u", "%1$04u/%2$02u/%3$02u", "%1$u/%2$u/%3$u",
-		"%1$04u.%2$02u.%3$02u", "%1$04u%2$02u%3$02u", "%3$02u.%2$02u.%1$u", "%3$u.%2$u.%1$u", "%3$02u/%2$02u/%1$u",
-		"%3$u/%2$u/%1$u", "%2$02u/%3$02u/%1$u", "%2$u/%3$u/%1$u", "%1$u年%2$u月%3$u日", "%1$u年%2$02u月%3$02u日"};
+		"%1$04u.%2$02u.%3$02u", "%1$04u%2$02u%3$02u", "%3$02u.%2$02u.%1$u", "%3$u.%2$u.%1$u",
+		"%3$02u/%2$02u/%1$u", "%3$u/%2$u/%1$u", "%2$02u/%3$02u/%1$u", "%2$u/%3$u/%1$u",
+		"%1$u年%2$u月%3$u日", "%1$u年%2$02u月%3$02u日"};
 
 	for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
 #pragma GCC diagnostic push

@@ -21,7 +21,7 @@ enum item_by derive_by(const struct derive_message *message)
 struct input_reader {
 	struct arena *arena;
 	struct derive_message *messages;
-	struct derive_call **calls;  /* of each message */
+	struct derive_call **calls;	      /* of each message */
 	struct buffer text, arguments, other; /* for one message or call at a time */
 	uint32_t count;
 };
@@ -59,15 +59,17 @@ static int keep(struct arena *arena, struct buffer *from, struct slice *ret_text
 	return rc;
 }
 
-static int add_call(struct input_reader *reader, const struct visible *piece, uint32_t ordinal, uint32_t *count)
+static int add_call(
+	struct input_reader *reader, const struct visible *piece, uint32_t ordinal, uint32_t *count)
 {
 	struct derive_call *calls = reader->calls[ordinal];
-	struct derive_call call = {.id = piece->call_id, .name = piece->call_name, .message = ordinal,
-		.result = DERIVE_NONE};
+	struct derive_call call = {
+		.id = piece->call_id, .name = piece->call_name, .message = ordinal, .result = DERIVE_NONE};
 	int rc;
 
 	if ((*count & (*count - 1)) == 0) { /* full at each power of two */
-		struct derive_call *larger = arena_alloc(reader->arena, (*count ? *count * 2 : 1) * sizeof *larger);
+		struct derive_call *larger =
+			arena_alloc(reader->arena, (*count ? *count * 2 : 1) * sizeof *larger);
 
 		if (!larger)
 			return BOBBIN_ENOMEM;
@@ -113,8 +115,11 @@ static int read_message(struct input_reader *reader, const struct message *messa
 	struct visible piece;
 	int rc = 0;
 
-	*out = (struct derive_message){.role = message->role, .origin = message->origin, .is_error = message->is_error,
-		.marker = message->marker != MARKER_NONE, .tool = message->name};
+	*out = (struct derive_message){.role = message->role,
+		.origin = message->origin,
+		.is_error = message->is_error,
+		.marker = message->marker != MARKER_NONE,
+		.tool = message->name};
 	visible_iter_init(&iter, message, reader->arena);
 	while (!rc && visible_next(&iter, &piece)) {
 		out->bytes += piece.text.len + piece.call_name.len;
@@ -136,8 +141,10 @@ static int read_message(struct input_reader *reader, const struct message *messa
 int derive_input_read(const struct path *path, size_t from, size_t to, struct arena *arena,
 	struct derive_input *ret_input, struct bobbin_error *error)
 {
-	struct input_reader reader = {.arena = arena, .text = BUFFER_INIT(LIMIT_LINE_BYTES),
-		.arguments = BUFFER_INIT(LIMIT_LINE_BYTES), .other = BUFFER_INIT(LIMIT_LINE_BYTES)};
+	struct input_reader reader = {.arena = arena,
+		.text = BUFFER_INIT(LIMIT_LINE_BYTES),
+		.arguments = BUFFER_INIT(LIMIT_LINE_BYTES),
+		.other = BUFFER_INIT(LIMIT_LINE_BYTES)};
 	struct message message;
 	int rc = 0;
 

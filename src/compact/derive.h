@@ -26,26 +26,28 @@
 
 struct derive_call {
 	struct slice id, name;
-	struct slice arguments;      /* as text, as the model saw it: JSON, or whatever it wrote */
-	struct json value;           /* the same parsed; JSON_ABSENT if it is not JSON. Strings in it still need decoding */
-	uint32_t message;            /* ordinal of the assistant message */
-	uint32_t result;             /* ordinal of its result; DERIVE_NONE if it is not in this input */
+	struct slice arguments; /* as text, as the model saw it: JSON, or whatever it wrote */
+	struct json
+		value; /* the same parsed; JSON_ABSENT if it is not JSON. Strings in it still need decoding */
+	uint32_t message; /* ordinal of the assistant message */
+	uint32_t result;  /* ordinal of its result; DERIVE_NONE if it is not in this input */
 };
 #define DERIVE_NONE UINT32_MAX
 
 struct derive_message {
 	enum message_role role;
 	enum message_origin origin;
-	bool is_error;               /* of a result */
-	bool marker;                 /* a result bobbin wrote because the real one never came: no evidence of anything */
-	struct slice text;           /* text blocks joined by newlines; thinking and images are nowhere */
-	struct slice other;          /* blocks that are nobody's words, as JSON by lines: results of tools the provider
+	bool is_error; /* of a result */
+	bool marker;   /* a result bobbin wrote because the real one never came: no evidence of anything */
+	struct slice text;  /* text blocks joined by newlines; thinking and images are nowhere */
+	struct slice other; /* blocks that are nobody's words, as JSON by lines: results of tools the provider
 					runs itself, blocks this version does not know */
-	const struct derive_call *calls; /* of an assistant message, the provider's own (server) calls included */
+	const struct derive_call
+		*calls; /* of an assistant message, the provider's own (server) calls included */
 	uint32_t call_count;
 	const struct derive_call *answers; /* of a result: its call, NULL if that is not in this input */
-	struct slice tool;           /* of a result: the tool's name, if known */
-	uint64_t bytes;              /* model-visible */
+	struct slice tool;		   /* of a result: the tool's name, if known */
+	uint64_t bytes;			   /* model-visible */
 };
 
 struct derive_input {
@@ -67,8 +69,8 @@ int derive_input_read(const struct path *path, size_t from, size_t to, struct ar
 
 /* A way of deriving that needs no I/O. */
 struct deriver {
-	const char *name;            /* in segment lines and keys: "rules" */
-	const char *version;         /* changes whenever equal input may give another record: "1" */
+	const char *name;    /* in segment lines and keys: "rules" */
+	const char *version; /* changes whenever equal input may give another record: "1" */
 	/* Adds the items of `input` to an empty record; memory is the record's arena. BOBBIN_ENOMEM or 0. */
 	int (*derive)(void *context, const struct derive_input *input, struct compact_record *record,
 		struct bobbin_error *error);

@@ -19,7 +19,7 @@
 
 struct range {
 	size_t from, to;
-	size_t first;     /* entry */
+	size_t first; /* entry */
 	bool missing;
 };
 
@@ -87,7 +87,8 @@ static int fill_entry(struct compact_merge *merge, const struct compact_item *it
 
 static int add_range(struct compact_merge *merge, size_t from, size_t to, bool missing)
 {
-	int rc = mem_grow((void **)&merge->ranges, &merge->range_cap, merge->range_count + 1, sizeof *merge->ranges);
+	int rc = mem_grow(
+		(void **)&merge->ranges, &merge->range_cap, merge->range_count + 1, sizeof *merge->ranges);
 
 	if (!rc)
 		merge->ranges[merge->range_count++] = (struct range){from, to, merge->items.count, missing};
@@ -143,8 +144,8 @@ static int compare_order(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-int compact_merge_add(struct compact_merge *merge, const struct compact_record *record, size_t from, size_t to,
-	struct bobbin_error *error)
+int compact_merge_add(struct compact_merge *merge, const struct compact_record *record, size_t from,
+	size_t to, struct bobbin_error *error)
 {
 	struct order *order = mem_alloc((record->count + 1) * sizeof *order);
 	size_t count = merge->items.count;
@@ -175,7 +176,7 @@ struct finish {
 	const struct compact_merge_options *options;
 	struct compact_record *record;
 	struct merge_entry *entries; /* of the record's items; they point to the merge's texts */
-	uint32_t *table;             /* record items by hash; UINT32_MAX: free */
+	uint32_t *table;	     /* record items by hash; UINT32_MAX: free */
 	size_t mask;
 };
 
@@ -217,7 +218,8 @@ static uint32_t *find_slot(
 
 		if (index == UINT32_MAX)
 			return &finish->table[at];
-		if (finish->entries[index].hash == entry->hash && finish->record->items[index].kind == item->kind &&
+		if (finish->entries[index].hash == entry->hash &&
+			finish->record->items[index].kind == item->kind &&
 			slice_equal(finish->entries[index].text, entry->text))
 			return &finish->table[at];
 	}
@@ -274,13 +276,17 @@ static int add_covered(struct finish *finish, size_t index)
 
 static int point(struct finish *finish, enum pointer_reason why, uint32_t count, size_t from, size_t to)
 {
-	struct compact_pointer pointer = {.why = why, .kind = ITEM_KINDS, .count = count,
-		.from = {(uint32_t)from, {NULL, 0}}, .to = {(uint32_t)to - 1, {NULL, 0}}};
+	struct compact_pointer pointer = {.why = why,
+		.kind = ITEM_KINDS,
+		.count = count,
+		.from = {(uint32_t)from, {NULL, 0}},
+		.to = {(uint32_t)to - 1, {NULL, 0}}};
 	struct compact_pointer *last;
 
 	if (from >= to)
 		return 0;
-	last = finish->record->pointer_count ? &finish->record->pointers[finish->record->pointer_count - 1] : NULL;
+	last = finish->record->pointer_count ? &finish->record->pointers[finish->record->pointer_count - 1]
+					     : NULL;
 	if (last && last->why == why && last->to.place + 1 >= from) { /* one pointer for neighbours */
 		last->to = pointer.to;
 		return 0;
@@ -297,7 +303,8 @@ static int add_range_items(struct finish *finish, const struct range *range, siz
 	if (range->from >= covered_to)
 		return 0;
 	if (range->missing)
-		return point(finish, POINTER_MISSING, 0, range->from, range->to < covered_to ? range->to : covered_to);
+		return point(finish, POINTER_MISSING, 0, range->from,
+			range->to < covered_to ? range->to : covered_to);
 	for (size_t i = range->first; i < end && !rc; i++) {
 		enum standing standing = stands(finish, &finish->merge->items.items[i]);
 
@@ -331,8 +338,8 @@ static int prepare(struct finish *finish, struct arena *arena)
 static int copy_texts(struct compact_record *record)
 {
 	for (size_t i = 0; i < record->count; i++) {
-		struct slice *texts[] = {&record->items[i].text, &record->items[i].reason, &record->items[i].key,
-			&record->items[i].language};
+		struct slice *texts[] = {&record->items[i].text, &record->items[i].reason,
+			&record->items[i].key, &record->items[i].language};
 
 		for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
 			if (!texts[t]->len)
@@ -371,8 +378,8 @@ int compact_merge_finish(const struct compact_merge *merge, const struct compact
 	return 0;
 }
 
-static int name_source(
-	struct compact_record *record, struct item_source *source, const struct path *path, struct bobbin_error *error)
+static int name_source(struct compact_record *record, struct item_source *source, const struct path *path,
+	struct bobbin_error *error)
 {
 	char id[PATH_ID_BYTES];
 	int rc;

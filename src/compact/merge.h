@@ -32,18 +32,19 @@ void compact_merge_free(struct compact_merge *merge); /* NULL allowed */
  * or none at all, is left out). Records come in the order of their ranges; several of one range (parts of a long
  * segment, signals found later) may follow each other. Everything is copied. 0 or BOBBIN_ENOMEM.
  */
-int compact_merge_add(struct compact_merge *merge, const struct compact_record *record, size_t from, size_t to,
-	struct bobbin_error *error);
+int compact_merge_add(struct compact_merge *merge, const struct compact_record *record, size_t from,
+	size_t to, struct bobbin_error *error);
 
 /* Says that positions [from, to) have no record: they become a pointer. 0 or BOBBIN_ENOMEM. */
-int compact_merge_add_missing(struct compact_merge *merge, size_t from, size_t to, struct bobbin_error *error);
+int compact_merge_add_missing(
+	struct compact_merge *merge, size_t from, size_t to, struct bobbin_error *error);
 
 /* The end of what was added: where the next range begins. */
 size_t compact_merge_end(const struct compact_merge *merge);
 
 struct compact_merge_options {
-	size_t cut;    /* everything before it is covered */
-	size_t inner;  /* COMPACT_NO_INNER, or the inner cut: then [cut + 1, inner) is covered too */
+	size_t cut;   /* everything before it is covered */
+	size_t inner; /* COMPACT_NO_INNER, or the inner cut: then [cut + 1, inner) is covered too */
 };
 #define COMPACT_NO_INNER SIZE_MAX
 

@@ -7,9 +7,9 @@
 #include "compact/words.h"
 
 struct merge_entry {
-	struct slice text, key;  /* normalised */
+	struct slice text, key;	 /* normalised */
 	uint64_t hash, key_hash; /* of text with its kind; of the key */
-	struct words words;      /* of the key, or of the text without one */
+	struct words words;	 /* of the key, or of the text without one */
 };
 
 /*

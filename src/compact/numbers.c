@@ -43,7 +43,8 @@ size_t number_read(struct slice text, char ret_canonical[NUMBER_BYTES])
 	if (!at || at >= NUMBER_BYTES)
 		return 0;
 	memcpy(digits, text.data, len);
-	while (at <= 3 + len && (separator = separator_at(text, at)) && digits_at(text, at + separator) == 3) {
+	while (at <= 3 + len && (separator = separator_at(text, at)) &&
+		digits_at(text, at + separator) == 3) {
 		if (len + 3 >= NUMBER_BYTES)
 			return 0;
 		memcpy(digits + len, text.data + at + separator, 3);
@@ -88,9 +89,19 @@ static const struct number_word {
 #include "compact/number_words.inc"
 };
 
-const char *number_word_text(size_t index)
+/* As chinese_digit() reads them. */
+static const char *const CHINESE[] = {
+	"零", "一", "二", "两", "三", "四", "五", "六", "七", "八", "九", "十", "百", "千", "万", "亿"};
+
+const char *number_word_text(size_t index, bool *ret_part)
 {
-	return index < sizeof WORDS / sizeof *WORDS ? WORDS[index].word : NULL;
+	size_t words = sizeof WORDS / sizeof *WORDS;
+
+	*ret_part = index < words && WORDS[index].kind >= WORD_PART;
+	if (index < words)
+		return WORDS[index].word;
+	index -= words;
+	return index < sizeof CHINESE / sizeof *CHINESE ? CHINESE[index] : NULL;
 }
 
 struct sum {
@@ -158,12 +169,8 @@ static char lower(char c)
 
 static bool begins_with_word(struct slice text, const char *word)
 {
-	size_t len = strlen(word);
-
-	if (text.len < len)
-		return false;
-	for (size_t i = 0; i < len; i++)
-		if (lower(text.data[i]) != word[i])
+	for (size_t i = 0; word[i]; i++)
+		if (i == text.len || lower(text.data[i]) != word[i])
 			return false;
 	return true;
 }
@@ -171,8 +178,8 @@ static bool begins_with_word(struct slice text, const char *word)
 static const struct number_word *find_word(struct slice word)
 {
 	for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-		if (WORDS[i].kind <= WORD_JOIN && strlen(WORDS[i].word) == word.len &&
-			begins_with_word(word, WORDS[i].word))
+		if (WORDS[i].kind <= WORD_JOIN && begins_with_word(word, WORDS[i].word) &&
+			strlen(WORDS[i].word) == word.len)
 			return &WORDS[i];
 	return NULL;
 }
@@ -211,9 +218,9 @@ static int chinese_digit(uint32_t point, uint64_t *ret_value)
 	static const struct {
 		uint32_t point;
 		uint64_t value;
-	} DIGITS[] = {{0x96f6, 0}, {0x4e00, 1}, {0x4e8c, 2}, {0x4e24, 2}, {0x4e09, 3}, {0x56db, 4}, {0x4e94, 5},
-		{0x516d, 6}, {0x4e03, 7}, {0x516b, 8}, {0x4e5d, 9}, {0x5341, 10}, {0x767e, 100}, {0x5343, 1000},
-		{0x4e07, 10000}, {0x4ebf, 100000000}};
+	} DIGITS[] = {{0x96f6, 0}, {0x4e00, 1}, {0x4e8c, 2}, {0x4e24, 2}, {0x4e09, 3}, {0x56db, 4},
+		{0x4e94, 5}, {0x516d, 6}, {0x4e03, 7}, {0x516b, 8}, {0x4e5d, 9}, {0x5341, 10}, {0x767e, 100},
+		{0x5343, 1000}, {0x4e07, 10000}, {0x4ebf, 100000000}};
 
 	for (size_t i = 0; i < sizeof DIGITS / sizeof *DIGITS; i++) {
 		if (DIGITS[i].point == point) {
@@ -256,7 +263,8 @@ size_t number_words_read(struct slice text, size_t at, uint64_t *ret_value)
 	struct sum sum = {0, 0, false};
 	size_t end = at, next = at, len;
 
-	if (at < text.len && (unsigned char)text.data[at] >= 0xe4 && (len = read_chinese(text, at, ret_value)))
+	if (at < text.len && (unsigned char)text.data[at] >= 0xe4 &&
+		(len = read_chinese(text, at, ret_value)))
 		return len;
 	while ((len = word_length(text, next))) {
 		struct slice word = {text.data + next, len};

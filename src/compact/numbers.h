@@ -23,7 +23,8 @@ size_t number_read(struct slice text, char ret_canonical[NUMBER_BYTES]);
  * read; 0: none. */
 size_t number_words_read(struct slice text, size_t at, uint64_t *ret_value);
 
-/* The number words one after the other, without the Chinese ones; NULL after the last. */
-const char *number_word_text(size_t index);
+/* The words and characters that can begin a number, one after the other; NULL after the last. `ret_part`: with it a longer
+ * word may begin. */
+const char *number_word_text(size_t index, bool *ret_part);
 
 #endif

@@ -119,7 +119,8 @@ static bool apply_by_words(
 		}
 	}
 	for (size_t i = 0; best && i < record->count; i++)
-		if (can_take(&record->items[i], signal) && likeness(&entries[i], &entries[signal_index]) == best)
+		if (can_take(&record->items[i], signal) &&
+			likeness(&entries[i], &entries[signal_index]) == best)
 			take(&record->items[i], signal);
 	return best > 0;
 }

@@ -187,7 +187,8 @@ int compact_item_add_source(
 	return 0;
 }
 
-static int copy_sources(struct compact_record *record, struct compact_item *copy, const struct compact_item *item)
+static int copy_sources(
+	struct compact_record *record, struct compact_item *copy, const struct compact_item *item)
 {
 	int rc = copy_id(record->arena, &copy->proof.id);
 
@@ -255,7 +256,8 @@ size_t compact_record_count(const struct compact_record *record, enum item_kind 
 	size_t count = 0;
 
 	for (size_t i = 0; i < record->count; i++)
-		count += kind == ITEM_KINDS ? record->items[i].kind != ITEM_SIGNAL : record->items[i].kind == kind;
+		count += kind == ITEM_KINDS ? record->items[i].kind != ITEM_SIGNAL
+					    : record->items[i].kind == kind;
 	return count;
 }
 

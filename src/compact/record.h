@@ -45,27 +45,36 @@
 #include "base/slice.h"
 
 enum item_kind {
-	ITEM_TASK,       /* what the user wants, in the user's words: STATE_OPEN, STATE_DONE, STATE_DROPPED */
+	ITEM_TASK,	 /* what the user wants, in the user's words: STATE_OPEN, STATE_DONE, STATE_DROPPED */
 	ITEM_CONSTRAINT, /* one rule the user stated, verbatim: STATE_BINDING, STATE_LIFTED, STATE_OVERRULED */
-	ITEM_DECISION,   /* STATE_CHOSEN, STATE_REJECTED (with the reason), STATE_OVERRULED */
-	ITEM_FACT,       /* STATE_NONE, or STATE_SUPERSEDED by a later fact of the same key */
-	ITEM_TRIED,      /* what was attempted: STATE_FAILED, STATE_WORKED; the reason is the outcome */
-	ITEM_OPEN,       /* a question or unfinished list: STATE_OPEN, STATE_ANSWERED */
-	ITEM_FILE,       /* text is the path: STATE_READ, STATE_MODIFIED, STATE_CREATED, STATE_DELETED */
-	ITEM_SIGNAL,     /* not rendered: says that something stated earlier, maybe in an earlier segment, is now
+	ITEM_DECISION,	 /* STATE_CHOSEN, STATE_REJECTED (with the reason), STATE_OVERRULED */
+	ITEM_FACT,	 /* STATE_NONE, or STATE_SUPERSEDED by a later fact of the same key */
+	ITEM_TRIED,	 /* what was attempted: STATE_FAILED, STATE_WORKED; the reason is the outcome */
+	ITEM_OPEN,	 /* a question or unfinished list: STATE_OPEN, STATE_ANSWERED */
+	ITEM_FILE,	 /* text is the path: STATE_READ, STATE_MODIFIED, STATE_CREATED, STATE_DELETED */
+	ITEM_SIGNAL, /* not rendered: says that something stated earlier, maybe in an earlier segment, is now
 			    `state`; `target` is its kind, `key` or the words of `text` find it (compact/reconcile.h) */
 	ITEM_KINDS,
 };
 
 enum item_state {
 	STATE_NONE,
-	STATE_OPEN, STATE_DONE, STATE_DROPPED,
-	STATE_BINDING, STATE_LIFTED, STATE_OVERRULED,
-	STATE_CHOSEN, STATE_REJECTED,
+	STATE_OPEN,
+	STATE_DONE,
+	STATE_DROPPED,
+	STATE_BINDING,
+	STATE_LIFTED,
+	STATE_OVERRULED,
+	STATE_CHOSEN,
+	STATE_REJECTED,
 	STATE_SUPERSEDED,
-	STATE_FAILED, STATE_WORKED,
+	STATE_FAILED,
+	STATE_WORKED,
 	STATE_ANSWERED,
-	STATE_READ, STATE_MODIFIED, STATE_CREATED, STATE_DELETED,
+	STATE_READ,
+	STATE_MODIFIED,
+	STATE_CREATED,
+	STATE_DELETED,
 	ITEM_STATES,
 };
 
@@ -75,15 +84,25 @@ enum item_by { BY_NOBODY, BY_USER, BY_ASSISTANT, BY_TOOL };
 /* What kind of value a fact carries; ranks facts and groups them. */
 enum item_tag {
 	TAG_NONE,
-	TAG_ID, TAG_PATH, TAG_NUMBER, TAG_DATE, TAG_URL, TAG_HOST, TAG_HASH, TAG_QUOTE, TAG_NAME, TAG_PLACE, TAG_ERROR,
+	TAG_ID,
+	TAG_PATH,
+	TAG_NUMBER,
+	TAG_DATE,
+	TAG_URL,
+	TAG_HOST,
+	TAG_HASH,
+	TAG_QUOTE,
+	TAG_NAME,
+	TAG_PLACE,
+	TAG_ERROR,
 	ITEM_TAGS,
 };
 
 #define SOURCE_NOWHERE UINT32_MAX /* an id that is not on the path, or was not looked up */
 
 struct item_source {
-	uint32_t place;   /* 0-based: ordinal in the segment, or position on the path; SOURCE_NOWHERE */
-	struct slice id;  /* empty in segment records */
+	uint32_t place;	 /* 0-based: ordinal in the segment, or position on the path; SOURCE_NOWHERE */
+	struct slice id; /* empty in segment records */
 };
 
 struct compact_item {
@@ -91,32 +110,32 @@ struct compact_item {
 	enum item_state state;
 	enum item_by by;
 	enum item_tag tag;
-	enum item_kind target;      /* of a signal; else ITEM_KINDS */
-	bool exact;                 /* text stands so in one of its sources, but for white space */
-	bool computed;              /* text holds a count or sum that stands in no message */
+	enum item_kind target; /* of a signal; else ITEM_KINDS */
+	bool exact;	       /* text stands so in one of its sources, but for white space */
+	bool computed;	       /* text holds a count or sum that stands in no message */
 	struct slice text;
-	struct slice reason;        /* why rejected, why it failed, why dropped; may be empty */
-	struct slice key;           /* lower-case name of what the fact is about ("port", "db address"): a later fact of
+	struct slice reason; /* why rejected, why it failed, why dropped; may be empty */
+	struct slice key; /* lower-case name of what the fact is about ("port", "db address"): a later fact of
 				       the same key supersedes this one; for constraints and signals the words that find
 				       it. Empty: none */
-	struct slice language;      /* "en", "zh", …; empty: unknown. Not rendered */
+	struct slice language; /* "en", "zh", …; empty: unknown. Not rendered */
 	struct item_source *sources;
 	uint32_t source_count;
-	struct item_source proof;   /* the message that set a state which was not so when the item was stated;
+	struct item_source proof; /* the message that set a state which was not so when the item was stated;
 				       place SOURCE_NOWHERE and id empty: none */
 };
 
 /* Why something is not in the record and can be recalled. */
 enum pointer_reason {
-	POINTER_BUDGET,  /* items that did not fit */
+	POINTER_BUDGET,	 /* items that did not fit */
 	POINTER_DIVIDED, /* the cut divides a segment: items that also speak of what follows it */
 	POINTER_MISSING, /* no record of these messages could be made */
 };
 
 struct compact_pointer {
 	enum pointer_reason why;
-	enum item_kind kind;        /* of what is not here; ITEM_KINDS: of all kinds */
-	uint32_t count;             /* items; 0: unknown */
+	enum item_kind kind;	     /* of what is not here; ITEM_KINDS: of all kinds */
+	uint32_t count;		     /* items; 0: unknown */
 	struct item_source from, to; /* first and last message, inclusive */
 };
 
@@ -140,17 +159,19 @@ struct compact_item compact_item_make(enum item_kind kind);
  * without text is not added. Returns the item, valid until the next one is added, or NULL when memory is out or there
  * is no text: `ret_error` (NULL allowed) tells which.
  */
-struct compact_item *compact_record_add(struct compact_record *record, const struct compact_item *item, int *ret_error);
+struct compact_item *compact_record_add(
+	struct compact_record *record, const struct compact_item *item, int *ret_error);
 #define ITEM_TEXT_BYTES 2048
 #define ITEM_CONSTRAINT_BYTES 16384
 #define ITEM_SOURCES_MAX 64 /* a later source replaces the last but keeps the first */
 
 /* The common case: one item said by `by` in the message at `place`. 0 or BOBBIN_ENOMEM; no text: nothing added, 0. */
-int compact_record_add_text(struct compact_record *record, enum item_kind kind, enum item_state state, enum item_by by,
-	uint32_t place, struct slice text);
+int compact_record_add_text(struct compact_record *record, enum item_kind kind, enum item_state state,
+	enum item_by by, uint32_t place, struct slice text);
 
 /* Adds a source to an item of this record. 0 or BOBBIN_ENOMEM. */
-int compact_item_add_source(struct compact_record *record, struct compact_item *item, struct item_source source);
+int compact_item_add_source(
+	struct compact_record *record, struct compact_item *item, struct item_source source);
 
 /* 0 or BOBBIN_ENOMEM. Ids are copied. */
 int compact_record_add_pointer(struct compact_record *record, const struct compact_pointer *pointer);
@@ -172,7 +193,7 @@ static inline bool item_is_binding(const struct compact_item *item)
 /* "TASK", … as headings; "task", "constraints", … as JSON members; "open", "binding", …; "user", …; "path", …. */
 const char *item_kind_heading(enum item_kind kind);
 const char *item_kind_member(enum item_kind kind);
-const char *item_kind_plural(enum item_kind kind); /* "facts", for sentences */
+const char *item_kind_plural(enum item_kind kind);  /* "facts", for sentences */
 const char *item_state_text(enum item_state state); /* "" for STATE_NONE */
 const char *item_by_text(enum item_by by);
 const char *item_tag_text(enum item_tag tag);
@@ -217,7 +238,7 @@ void compact_record_write_text(const struct compact_record *record, unsigned sou
 int compact_record_read_text(struct compact_record *record, struct slice text, struct bobbin_error *error);
 
 /* Turns ids into places, for records read back: place_of returns SOURCE_NOWHERE for an id it does not know. */
-void compact_record_place(struct compact_record *record, uint32_t (*place_of)(void *context, struct slice id),
-	void *context);
+void compact_record_place(
+	struct compact_record *record, uint32_t (*place_of)(void *context, struct slice id), void *context);
 
 #endif

@@ -206,12 +206,13 @@ static void read_item(struct reader *reader, enum item_kind kind, const struct j
 	item.language = read_text(reader, value, "language");
 	item.exact = read_bool(value, "exact");
 	item.computed = read_bool(value, "computed");
-	if (!item_state_of(read_text(reader, value, "state"), &item.state) || !item_state_fits(kind, item.state))
+	if (!item_state_of(read_text(reader, value, "state"), &item.state) ||
+		!item_state_fits(kind, item.state))
 		item.state = item_state_default(kind);
 	item.by = (enum item_by)word_of(read_text(reader, value, "by"), by_word, BY_TOOL + 1, BY_NOBODY);
 	item.tag = (enum item_tag)word_of(read_text(reader, value, "tag"), tag_word, ITEM_TAGS, TAG_NONE);
-	item.target =
-		(enum item_kind)word_of(read_text(reader, value, "target"), kind_word, ITEM_KINDS, ITEM_KINDS);
+	item.target = (enum item_kind)word_of(
+		read_text(reader, value, "target"), kind_word, ITEM_KINDS, ITEM_KINDS);
 	if (json_get(value, "proof", &proof) && !read_source(reader, &proof, &item.proof))
 		item.proof = compact_item_make(kind).proof;
 	read_sources(reader, value, &item);
@@ -229,8 +230,10 @@ static void read_pointer(struct reader *reader, const struct json *value)
 
 	pointer.why = (enum pointer_reason)word_of(
 		read_text(reader, value, "why"), reason_word, POINTER_MISSING + 1, POINTER_MISSING);
-	pointer.kind = (enum item_kind)word_of(read_text(reader, value, "kind"), kind_word, ITEM_KINDS, ITEM_KINDS);
-	if (json_get(value, "count", &member) && json_int64(&member, &count) && count > 0 && count < UINT32_MAX)
+	pointer.kind =
+		(enum item_kind)word_of(read_text(reader, value, "kind"), kind_word, ITEM_KINDS, ITEM_KINDS);
+	if (json_get(value, "count", &member) && json_int64(&member, &count) && count > 0 &&
+		count < UINT32_MAX)
 		pointer.count = (uint32_t)count;
 	if (!json_get(value, "from", &member) || !read_source(reader, &member, &pointer.from) ||
 		!json_get(value, "to", &member) || !read_source(reader, &member, &pointer.to))

@@ -69,7 +69,8 @@ static bool read_source(struct arena *arena, struct slice *text, struct item_sou
 		*text = skip(*text, len);
 		return ret_source->id.len > 0;
 	}
-	while (len < text->len && (text->data[len] == 'm' || (text->data[len] >= '0' && text->data[len] <= '9')))
+	while (len < text->len &&
+		(text->data[len] == 'm' || (text->data[len] >= '0' && text->data[len] <= '9')))
 		len++;
 	if (id_is_reserved((struct slice){text->data, len})) {
 		ret_source->id = (struct slice){text->data, len};
@@ -101,7 +102,8 @@ static int add_range(struct compact_record *record, struct compact_item *item, u
 }
 
 /* Reads what stands in the brackets into `item`. False if it is anything but sources. */
-static bool read_sources(struct compact_record *record, struct compact_item *item, struct slice inside, int *error)
+static bool read_sources(
+	struct compact_record *record, struct compact_item *item, struct slice inside, int *error)
 {
 	struct item_source source, last;
 
@@ -119,7 +121,8 @@ static bool read_sources(struct compact_record *record, struct compact_item *ite
 			return false;
 		*error = compact_item_add_source(record, item, source);
 		if (!*error && source.place != SOURCE_NOWHERE && (take(&inside, "-") || take(&inside, "–"))) {
-			if (!read_source(record->arena, &inside, &last, error) || last.place == SOURCE_NOWHERE)
+			if (!read_source(record->arena, &inside, &last, error) ||
+				last.place == SOURCE_NOWHERE)
 				return false;
 			*error = add_range(record, item, source.place, last.place);
 		}
@@ -149,7 +152,8 @@ static struct slice split_sources(
 
 /* ---- One entry */
 
-static struct slice split_state(struct compact_record *record, struct compact_item *item, struct slice line, int *error)
+static struct slice split_state(
+	struct compact_record *record, struct compact_item *item, struct slice line, int *error)
 {
 	struct slice word, proof;
 	enum item_state state;
@@ -210,7 +214,8 @@ static size_t bullet_length(struct slice line)
 		return strlen("• ");
 	while (len < line.len && len < 4 && line.data[len] >= '0' && line.data[len] <= '9')
 		len++;
-	if (len && len + 1 < line.len && (line.data[len] == '.' || line.data[len] == ')') && line.data[len + 1] == ' ')
+	if (len && len + 1 < line.len && (line.data[len] == '.' || line.data[len] == ')') &&
+		line.data[len + 1] == ' ')
 		return len + 2;
 	return 0;
 }
@@ -252,8 +257,8 @@ static bool known_heading(struct slice name, enum item_kind *ret_kind)
 struct text_reader {
 	struct compact_record *record;
 	enum item_kind kind;
-	bool pointers;        /* under NOT HERE */
-	bool entry;           /* `pending` began with a bullet: indented lines go on with it */
+	bool pointers; /* under NOT HERE */
+	bool entry;    /* `pending` began with a bullet: indented lines go on with it */
 	struct slice pending;
 };
 
@@ -272,7 +277,8 @@ static int read_pointer(struct compact_record *record, struct slice line)
 	if (!read_source(record->arena, &range, &pointer.from, &rc) || rc)
 		return rc;
 	pointer.to = pointer.from;
-	if ((take(&range, "–") || take(&range, "-")) && (!read_source(record->arena, &range, &pointer.to, &rc) || rc))
+	if ((take(&range, "–") || take(&range, "-")) &&
+		(!read_source(record->arena, &range, &pointer.to, &rc) || rc))
 		return rc;
 	if (slice_starts_with(head, "what belongs"))
 		pointer.why = POINTER_DIVIDED;
@@ -306,7 +312,8 @@ static bool read_heading(struct text_reader *reader, struct slice line)
 	enum item_kind kind = ITEM_FACT;
 	const char *colon = memchr(line.data, ':', line.len);
 	bool marked = line.data[0] == '#' || (line.data[0] == '<' && line.data[line.len - 1] == '>') ||
-		      (slice_starts_with(line, "**") && (line.data[line.len - 1] == '*' || line.data[line.len - 1] == ':'));
+		      (slice_starts_with(line, "**") &&
+			      (line.data[line.len - 1] == '*' || line.data[line.len - 1] == ':'));
 	bool here = slice_is(bare_heading(line), POINTERS_HEADING);
 
 	if (here || known_heading(line, &kind) || marked) {
@@ -339,7 +346,8 @@ static int read_line(struct text_reader *reader, struct slice raw)
 		return 0;
 	reader->entry = bullet > 0;
 	reader->pending = skip(line, bullet);
-	if (bullet && (slice_starts_with(reader->pending, "[ ] ") || slice_starts_with(reader->pending, "[x] ")))
+	if (bullet &&
+		(slice_starts_with(reader->pending, "[ ] ") || slice_starts_with(reader->pending, "[x] ")))
 		reader->pending = skip(reader->pending, 4);
 	return 0;
 }

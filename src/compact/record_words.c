@@ -16,8 +16,9 @@ static const char *const MEMBERS[ITEM_KINDS] = {
 static const char *const PLURALS[ITEM_KINDS] = {
 	"tasks", "constraints", "decisions", "facts", "attempts", "open points", "files", "signals"};
 
-static const char *const STATES[ITEM_STATES] = {"", "open", "done", "dropped", "binding", "lifted", "overruled",
-	"chosen", "rejected", "superseded", "failed", "worked", "answered", "read", "modified", "created", "deleted"};
+static const char *const STATES[ITEM_STATES] = {"", "open", "done", "dropped", "binding", "lifted",
+	"overruled", "chosen", "rejected", "superseded", "failed", "worked", "answered", "read", "modified",
+	"created", "deleted"};
 
 static const char *const SPEAKERS[] = {"", "user", "assistant", "tool"};
 
@@ -31,26 +32,67 @@ static const struct {
 	const char *name;
 	enum item_kind kind;
 } OTHER_NAMES[] = {
-	{"task", ITEM_TASK}, {"tasks", ITEM_TASK}, {"goal", ITEM_TASK}, {"goals", ITEM_TASK},
-	{"objective", ITEM_TASK}, {"overall goal", ITEM_TASK}, {"primary request and intent", ITEM_TASK},
-	{"high level goals", ITEM_TASK}, {"user request", ITEM_TASK}, {"task description", ITEM_TASK},
-	{"constraints", ITEM_CONSTRAINT}, {"rules", ITEM_CONSTRAINT}, {"requirements", ITEM_CONSTRAINT},
-	{"constraints & preferences", ITEM_CONSTRAINT}, {"constraints and preferences", ITEM_CONSTRAINT},
-	{"active constraints", ITEM_CONSTRAINT}, {"user preferences", ITEM_CONSTRAINT},
-	{"preferences", ITEM_CONSTRAINT}, {"instructions", ITEM_CONSTRAINT},
-	{"decisions", ITEM_DECISION}, {"key decisions", ITEM_DECISION}, {"decisions made", ITEM_DECISION},
-	{"rejected", ITEM_DECISION}, {"rejected options", ITEM_DECISION},
-	{"facts", ITEM_FACT}, {"key facts", ITEM_FACT}, {"critical context", ITEM_FACT}, {"context", ITEM_FACT},
-	{"key knowledge", ITEM_FACT}, {"important details", ITEM_FACT}, {"key technical concepts", ITEM_FACT},
-	{"tried", ITEM_TRIED}, {"errors", ITEM_TRIED}, {"errors and fixes", ITEM_TRIED}, {"attempts", ITEM_TRIED},
-	{"failed attempts", ITEM_TRIED}, {"failed approaches", ITEM_TRIED}, {"problem solving", ITEM_TRIED},
-	{"open", ITEM_OPEN}, {"open questions", ITEM_OPEN}, {"next steps", ITEM_OPEN}, {"next step", ITEM_OPEN},
-	{"next", ITEM_OPEN}, {"next move", ITEM_OPEN}, {"pending tasks", ITEM_OPEN}, {"remaining", ITEM_OPEN},
-	{"remaining work", ITEM_OPEN}, {"todo", ITEM_OPEN}, {"to do", ITEM_OPEN}, {"blocked", ITEM_OPEN},
-	{"optional next step", ITEM_OPEN}, {"in progress", ITEM_OPEN},
-	{"files", ITEM_FILE}, {"files and code sections", ITEM_FACT}, {"modified files", ITEM_FILE},
-	{"read files", ITEM_FILE}, {"files modified", ITEM_FILE}, {"files read", ITEM_FILE},
-	{"read-files", ITEM_FILE}, {"modified-files", ITEM_FILE}, {"relevant files", ITEM_FILE},
+	{"task", ITEM_TASK},
+	{"tasks", ITEM_TASK},
+	{"goal", ITEM_TASK},
+	{"goals", ITEM_TASK},
+	{"objective", ITEM_TASK},
+	{"overall goal", ITEM_TASK},
+	{"primary request and intent", ITEM_TASK},
+	{"high level goals", ITEM_TASK},
+	{"user request", ITEM_TASK},
+	{"task description", ITEM_TASK},
+	{"constraints", ITEM_CONSTRAINT},
+	{"rules", ITEM_CONSTRAINT},
+	{"requirements", ITEM_CONSTRAINT},
+	{"constraints & preferences", ITEM_CONSTRAINT},
+	{"constraints and preferences", ITEM_CONSTRAINT},
+	{"active constraints", ITEM_CONSTRAINT},
+	{"user preferences", ITEM_CONSTRAINT},
+	{"preferences", ITEM_CONSTRAINT},
+	{"instructions", ITEM_CONSTRAINT},
+	{"decisions", ITEM_DECISION},
+	{"key decisions", ITEM_DECISION},
+	{"decisions made", ITEM_DECISION},
+	{"rejected", ITEM_DECISION},
+	{"rejected options", ITEM_DECISION},
+	{"facts", ITEM_FACT},
+	{"key facts", ITEM_FACT},
+	{"critical context", ITEM_FACT},
+	{"context", ITEM_FACT},
+	{"key knowledge", ITEM_FACT},
+	{"important details", ITEM_FACT},
+	{"key technical concepts", ITEM_FACT},
+	{"tried", ITEM_TRIED},
+	{"errors", ITEM_TRIED},
+	{"errors and fixes", ITEM_TRIED},
+	{"attempts", ITEM_TRIED},
+	{"failed attempts", ITEM_TRIED},
+	{"failed approaches", ITEM_TRIED},
+	{"problem solving", ITEM_TRIED},
+	{"open", ITEM_OPEN},
+	{"open questions", ITEM_OPEN},
+	{"next steps", ITEM_OPEN},
+	{"next step", ITEM_OPEN},
+	{"next", ITEM_OPEN},
+	{"next move", ITEM_OPEN},
+	{"pending tasks", ITEM_OPEN},
+	{"remaining", ITEM_OPEN},
+	{"remaining work", ITEM_OPEN},
+	{"todo", ITEM_OPEN},
+	{"to do", ITEM_OPEN},
+	{"blocked", ITEM_OPEN},
+	{"optional next step", ITEM_OPEN},
+	{"in progress", ITEM_OPEN},
+	{"files", ITEM_FILE},
+	{"files and code sections", ITEM_FACT},
+	{"modified files", ITEM_FILE},
+	{"read files", ITEM_FILE},
+	{"files modified", ITEM_FILE},
+	{"files read", ITEM_FILE},
+	{"read-files", ITEM_FILE},
+	{"modified-files", ITEM_FILE},
+	{"relevant files", ITEM_FILE},
 };
 
 const char *item_kind_heading(enum item_kind kind)
@@ -132,7 +174,8 @@ bool item_state_fits(enum item_kind kind, enum item_state state)
 	case ITEM_CONSTRAINT:
 		return state == STATE_BINDING || state == STATE_LIFTED || state == STATE_OVERRULED;
 	case ITEM_DECISION:
-		return state == STATE_NONE || state == STATE_CHOSEN || state == STATE_REJECTED || state == STATE_OVERRULED;
+		return state == STATE_NONE || state == STATE_CHOSEN || state == STATE_REJECTED ||
+		       state == STATE_OVERRULED;
 	case ITEM_FACT:
 		return state == STATE_NONE || state == STATE_SUPERSEDED;
 	case ITEM_TRIED:

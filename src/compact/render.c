@@ -21,8 +21,8 @@
 struct candidate {
 	uint32_t index;
 	uint16_t rank;
-	uint16_t order;   /* inside a rank, before age */
-	uint32_t place;   /* newest source */
+	uint16_t order; /* inside a rank, before age */
+	uint32_t place; /* newest source */
 	bool kept;
 };
 
@@ -113,7 +113,8 @@ static int collect(struct chooser *chooser)
 
 		if (item->kind == ITEM_SIGNAL)
 			continue;
-		chooser->candidates[chooser->count++] = (struct candidate){.index = (uint32_t)i, .rank = rank_of(item),
+		chooser->candidates[chooser->count++] = (struct candidate){.index = (uint32_t)i,
+			.rank = rank_of(item),
 			.order = order_of(item),
 			.place = item->source_count ? item->sources[item->source_count - 1].place : 0};
 	}
@@ -146,7 +147,8 @@ static int weigh(struct chooser *chooser, uint32_t index, struct compact_item *r
 	int rc;
 
 	if (chooser->path) {
-		struct item_source *sources = arena_alloc(chooser->to->arena, (item.source_count + 1) * sizeof *sources);
+		struct item_source *sources =
+			arena_alloc(chooser->to->arena, (item.source_count + 1) * sizeof *sources);
 
 		if (!sources)
 			return BOBBIN_ENOMEM;
@@ -327,14 +329,18 @@ static void report_kept(struct chooser *chooser)
 	}
 }
 
-int compact_render(const struct compact_record *record, const struct path *path, const struct render_options *options,
-	struct arena *arena, struct compact_record *ret_record, struct buffer *out, struct render_report *ret_report,
-	struct bobbin_error *error)
+int compact_render(const struct compact_record *record, const struct path *path,
+	const struct render_options *options, struct arena *arena, struct compact_record *ret_record,
+	struct buffer *out, struct render_report *ret_report, struct bobbin_error *error)
 {
 	struct compact_record chosen;
 	struct bobbin_error inner = {0};
-	struct chooser chooser = {.from = record, .path = path, .options = *options, .to = &chosen,
-		.line = BUFFER_INIT(LIMIT_LINE_BYTES), .error = &inner};
+	struct chooser chooser = {.from = record,
+		.path = path,
+		.options = *options,
+		.to = &chosen,
+		.line = BUFFER_INIT(LIMIT_LINE_BYTES),
+		.error = &inner};
 	struct compact_item *items = mem_alloc((record->count + 1) * sizeof *items);
 	int rc = items ? 0 : BOBBIN_ENOMEM;
 
@@ -349,7 +355,8 @@ int compact_render(const struct compact_record *record, const struct path *path,
 	buffer_release(&chooser.line);
 	if (rc) {
 		if (!inner.code)
-			return error_set(error, rc, "cannot render a compaction record: %s", error_code_text(rc));
+			return error_set(
+				error, rc, "cannot render a compaction record: %s", error_code_text(rc));
 		return error_set(error, rc, "%s", inner.message);
 	}
 	report_kept(&chooser);

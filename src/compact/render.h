@@ -20,19 +20,19 @@
 #include "transcript/path.h"
 
 struct render_options {
-	uint64_t tokens_max;      /* window_budget.record; 0: no limit */
-	unsigned sources_max;     /* ids shown of an item; 0: RENDER_SOURCES_MAX */
+	uint64_t tokens_max;	       /* window_budget.record; 0: no limit */
+	unsigned sources_max;	       /* ids shown of an item; 0: RENDER_SOURCES_MAX */
 	struct token_counter *counter; /* NULL: the estimate */
 };
 #define RENDER_OPTIONS_INIT ((struct render_options){.tokens_max = 0})
 #define RENDER_SOURCES_MAX 3
 
 struct render_report {
-	uint64_t tokens;                 /* of the text */
+	uint64_t tokens; /* of the text */
 	uint32_t kept[ITEM_KINDS];
 	uint32_t dropped[ITEM_KINDS];
-	uint32_t binding;                /* constraints kept that bind */
-	bool over_budget;                /* the constraints alone are larger than the budget */
+	uint32_t binding; /* constraints kept that bind */
+	bool over_budget; /* the constraints alone are larger than the budget */
 };
 
 /*
@@ -40,8 +40,8 @@ struct render_report {
  * its text to `out`: what a window_record shows, and what `record` prints. An input without items gives "". 0,
  * BOBBIN_ENOMEM, BOBBIN_ELIMIT, errors of the path.
  */
-int compact_render(const struct compact_record *record, const struct path *path, const struct render_options *options,
-	struct arena *arena, struct compact_record *ret_record, struct buffer *out, struct render_report *ret_report,
-	struct bobbin_error *error);
+int compact_render(const struct compact_record *record, const struct path *path,
+	const struct render_options *options, struct arena *arena, struct compact_record *ret_record,
+	struct buffer *out, struct render_report *ret_report, struct bobbin_error *error);
 
 #endif

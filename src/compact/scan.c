@@ -12,19 +12,22 @@
 /* What a byte is: part of a word, its lower-case form; 0: a separator; 1: the first byte of a code point beyond ASCII;
  * 2: a later one of it. */
 #define SAME(c) [c] = (c)
-#define BOTH(c) [c] = (c), [(c) - 32] = (c)
-#define LATER(c) [c] = 2, [(c) + 1] = 2, [(c) + 2] = 2, [(c) + 3] = 2, [(c) + 4] = 2, [(c) + 5] = 2, \
-	[(c) + 6] = 2, [(c) + 7] = 2
-#define FIRST(c) [c] = 1, [(c) + 1] = 1, [(c) + 2] = 1, [(c) + 3] = 1, [(c) + 4] = 1, [(c) + 5] = 1, \
-	[(c) + 6] = 1, [(c) + 7] = 1
-static const unsigned char CLASS[256] = {SAME('0'), SAME('1'), SAME('2'), SAME('3'), SAME('4'), SAME('5'), SAME('6'),
-	SAME('7'), SAME('8'), SAME('9'), BOTH('a'), BOTH('b'), BOTH('c'), BOTH('d'), BOTH('e'), BOTH('f'), BOTH('g'),
-	BOTH('h'), BOTH('i'), BOTH('j'), BOTH('k'), BOTH('l'), BOTH('m'), BOTH('n'), BOTH('o'), BOTH('p'), BOTH('q'),
-	BOTH('r'), BOTH('s'), BOTH('t'), BOTH('u'), BOTH('v'), BOTH('w'), BOTH('x'), BOTH('y'), BOTH('z'),
-	LATER(0x80), LATER(0x88), LATER(0x90), LATER(0x98), LATER(0xa0), LATER(0xa8), LATER(0xb0), LATER(0xb8),
-	FIRST(0xc0), FIRST(0xc8), FIRST(0xd0), FIRST(0xd8), FIRST(0xe0), FIRST(0xe8), FIRST(0xf0), FIRST(0xf8)};
+#define BOTH(c) [c] = (c), [(c)-32] = (c)
+#define LATER(c)                                                                                             \
+	[c] = 2, [(c) + 1] = 2, [(c) + 2] = 2, [(c) + 3] = 2, [(c) + 4] = 2, [(c) + 5] = 2, [(c) + 6] = 2,   \
+	[(c) + 7] = 2
+#define FIRST(c)                                                                                             \
+	[c] = 1, [(c) + 1] = 1, [(c) + 2] = 1, [(c) + 3] = 1, [(c) + 4] = 1, [(c) + 5] = 1, [(c) + 6] = 1,   \
+	[(c) + 7] = 1
+static const unsigned char CLASS[256] = {SAME('0'), SAME('1'), SAME('2'), SAME('3'), SAME('4'), SAME('5'),
+	SAME('6'), SAME('7'), SAME('8'), SAME('9'), BOTH('a'), BOTH('b'), BOTH('c'), BOTH('d'), BOTH('e'),
+	BOTH('f'), BOTH('g'), BOTH('h'), BOTH('i'), BOTH('j'), BOTH('k'), BOTH('l'), BOTH('m'), BOTH('n'),
+	BOTH('o'), BOTH('p'), BOTH('q'), BOTH('r'), BOTH('s'), BOTH('t'), BOTH('u'), BOTH('v'), BOTH('w'),
+	BOTH('x'), BOTH('y'), BOTH('z'), LATER(0x80), LATER(0x88), LATER(0x90), LATER(0x98), LATER(0xa0),
+	LATER(0xa8), LATER(0xb0), LATER(0xb8), FIRST(0xc0), FIRST(0xc8), FIRST(0xd0), FIRST(0xd8),
+	FIRST(0xe0), FIRST(0xe8), FIRST(0xf0), FIRST(0xf8)};
 
-static unsigned char class_of(char c)
+static inline unsigned char class_of(char c)
 {
 	return CLASS[(unsigned char)c];
 }
@@ -90,9 +93,34 @@ static size_t first_word(struct slice text)
 	return at;
 }
 
-int scanner_add(struct scanner *scanner, struct slice text, enum scan_case how, uint32_t value, bool *ret_added)
+/* Of two words; the order counts. */
+static uint64_t join_hashes(uint64_t first, uint64_t second)
 {
-	size_t anchor = first_word(text);
+	return (first ^ (second >> 29)) * HASH_FACTOR + second;
+}
+
+/* The hash of the word that ends at `at` and the one after it; just `first` if there is none. */
+static uint64_t hash_both(struct slice text, size_t at, uint64_t first)
+{
+	uint64_t second;
+
+	while (at < text.len) {
+		size_t blank = blank_at(text, at);
+
+		if (!blank && class_of(text.data[at]) != 0)
+			break;
+		at += blank ? blank : 1;
+	}
+	if (at >= text.len)
+		return first;
+	hash_word(text, at, &second);
+	return join_hashes(first, second);
+}
+
+int scanner_add(
+	struct scanner *scanner, struct slice text, enum scan_case how, uint32_t value, bool *ret_added)
+{
+	size_t anchor = first_word(text), end;
 	struct scan_pattern pattern = {.text = text, .value = value, .how = (uint8_t)how, .next = UINT32_MAX};
 
 	if (ret_added)
@@ -100,7 +128,9 @@ int scanner_add(struct scanner *scanner, struct slice text, enum scan_case how, 
 	if (anchor >= text.len || anchor > UINT16_MAX)
 		return 0;
 	pattern.anchor = (uint16_t)anchor;
-	hash_word(text, anchor, &pattern.hash);
+	end = hash_word(text, anchor, &pattern.first);
+	/* the second word of a number may go on in the text: with zeros, with a unit */
+	pattern.both = how == SCAN_NUMBER ? pattern.first : hash_both(text, end, pattern.first);
 	if (scanner->count == scanner->cap) {
 		uint32_t cap = scanner->cap ? scanner->cap * 2 : 64;
 		struct scan_pattern *larger = arena_alloc(scanner->arena, cap * sizeof *larger);
@@ -116,18 +146,55 @@ int scanner_add(struct scanner *scanner, struct slice text, enum scan_case how, 
 	return 0;
 }
 
-static void mark(struct scanner *scanner, uint64_t hash)
-{
-	size_t bit = (size_t)(hash >> 40) & ((1u << BITMAP_BITS) - 1);
+/* ---- Bitmaps and the table */
 
-	scanner->bitmap[bit / 64] |= 1ull << (bit % 64);
+#define BITMAP_WORDS ((1u << BITMAP_BITS) / 64)
+
+static size_t bit_of(uint64_t hash)
+{
+	return (size_t)(hash >> 40) & ((1u << BITMAP_BITS) - 1);
 }
 
-static bool is_marked(const struct scanner *scanner, uint64_t hash)
+static void mark(uint64_t *bitmap, size_t bit)
 {
-	size_t bit = (size_t)(hash >> 40) & ((1u << BITMAP_BITS) - 1);
+	bitmap[bit / 64] |= 1ull << (bit % 64);
+}
 
-	return scanner->bitmap[bit / 64] >> (bit % 64) & 1;
+static inline bool is_marked(const uint64_t *bitmap, size_t bit)
+{
+	return bitmap[bit / 64] >> (bit % 64) & 1;
+}
+
+static bool is_letter(char c)
+{
+	return class_of(c) >= 'a';
+}
+
+static size_t triple_of(const char *word)
+{
+	return (size_t)(class_of(word[0]) - 'a') * 26 * 26 + (size_t)(class_of(word[1]) - 'a') * 26 +
+	       (size_t)(class_of(word[2]) - 'a');
+}
+
+int scanner_add_number_words(struct scanner *scanner)
+{
+	const char *word;
+	bool part;
+
+	scanner->numbers = arena_alloc_zero(scanner->arena, BITMAP_WORDS * sizeof *scanner->numbers);
+	scanner->triples =
+		arena_alloc_zero(scanner->arena, (SCAN_TRIPLES / 64 + 1) * sizeof *scanner->triples);
+	if (!scanner->numbers || !scanner->triples)
+		return BOBBIN_ENOMEM;
+	for (size_t i = 0; (word = number_word_text(i, &part)); i++) {
+		uint64_t hash;
+
+		hash_word(slice_of(word), 0, &hash);
+		mark(scanner->numbers, bit_of(hash));
+		if (part && is_letter(word[1]) && is_letter(word[2]))
+			mark(scanner->triples, triple_of(word));
+	}
+	return 0;
 }
 
 int scanner_prepare(struct scanner *scanner)
@@ -138,46 +205,24 @@ int scanner_prepare(struct scanner *scanner)
 		slots *= 2;
 	scanner->mask = slots - 1;
 	scanner->table = arena_alloc(scanner->arena, slots * sizeof *scanner->table);
-	scanner->bitmap = arena_alloc_zero(scanner->arena, (1u << BITMAP_BITS) / 8);
-	if (!scanner->table || !scanner->bitmap)
+	scanner->firsts = arena_alloc_zero(scanner->arena, BITMAP_WORDS * sizeof *scanner->firsts);
+	if (!scanner->table || !scanner->firsts)
 		return BOBBIN_ENOMEM;
 	memset(scanner->table, 0xff, slots * sizeof *scanner->table);
 	for (uint32_t i = 0; i < scanner->count; i++) {
 		struct scan_pattern *pattern = &scanner->patterns[i];
-		uint32_t at = (uint32_t)pattern->hash & scanner->mask;
+		uint32_t at = (uint32_t)pattern->both & scanner->mask;
 
-		while (scanner->table[at] != UINT32_MAX && scanner->patterns[scanner->table[at]].hash != pattern->hash)
+		while (scanner->table[at] != UINT32_MAX &&
+			scanner->patterns[scanner->table[at]].both != pattern->both)
 			at = (at + 1) & scanner->mask;
 		pattern->next = scanner->table[at];
 		scanner->table[at] = i;
-		mark(scanner, pattern->hash);
+		mark(scanner->firsts, bit_of(pattern->first));
 	}
+	for (size_t i = 0; scanner->numbers && i < BITMAP_WORDS; i++)
+		scanner->firsts[i] |= scanner->numbers[i];
 	return 0;
-}
-
-/* Number words begin with few of all pairs of letters: the others need not be looked at. */
-static unsigned pair_of(const char *word)
-{
-	return (unsigned)(class_of(word[0]) - 'a') * 26 + (unsigned)(class_of(word[1]) - 'a');
-}
-
-static bool may_be_number_word(const struct scanner *scanner, const char *word)
-{
-	if (class_of(word[0]) < 'a')
-		return false;
-	if (class_of(word[1]) < 'a') /* an accent, or the word is one letter */
-		return (unsigned char)word[1] >= 0x80;
-	return scanner->pairs[pair_of(word) / 64] >> (pair_of(word) % 64) & 1;
-}
-
-void scanner_add_number_words(struct scanner *scanner)
-{
-	const char *word;
-
-	scanner->number_words = true;
-	for (size_t i = 0; (word = number_word_text(i)); i++)
-		if (class_of(word[1]) >= 'a')
-			scanner->pairs[pair_of(word) / 64] |= 1ull << (pair_of(word) % 64);
 }
 
 /* ---- Comparing */
@@ -201,7 +246,8 @@ static size_t meet_forwards(const struct scan_pattern *pattern, struct slice tex
 				at += blank;
 			continue;
 		}
-		if (at >= text.len || !same(pattern->text.data[i], text.data[at], (enum scan_case)pattern->how))
+		if (at >= text.len ||
+			!same(pattern->text.data[i], text.data[at], (enum scan_case)pattern->how))
 			return SIZE_MAX;
 		at++;
 	}
@@ -238,12 +284,14 @@ static bool number_ends(const struct scan_pattern *pattern, struct slice text, s
 		at++;
 	if (at < text.len && is_digit(text.data[at]))
 		return false;
-	return !(at + 1 < text.len && (text.data[at] == '.' || text.data[at] == ',') && is_digit(text.data[at + 1]));
+	return !(at + 1 < text.len && (text.data[at] == '.' || text.data[at] == ',') &&
+		 is_digit(text.data[at + 1]));
 }
 
 static bool number_begins(struct slice text, size_t at)
 {
-	return !(at > 1 && (text.data[at - 1] == '.' || text.data[at - 1] == ',') && is_digit(text.data[at - 2]));
+	return !(at > 1 && (text.data[at - 1] == '.' || text.data[at - 1] == ',') &&
+		 is_digit(text.data[at - 2]));
 }
 
 static bool meets(const struct scan_pattern *pattern, struct slice text, size_t at)
@@ -254,7 +302,8 @@ static bool meets(const struct scan_pattern *pattern, struct slice text, size_t 
 		return false;
 	if (pattern->how == SCAN_NUMBER && is_digit(pattern->text.data[pattern->text.len - 1]))
 		return number_begins(text, at) && number_ends(pattern, text, end);
-	return !(end < text.len && is_word(text.data[end]) && is_word(pattern->text.data[pattern->text.len - 1]));
+	return !(end < text.len && is_word(text.data[end]) &&
+		 is_word(pattern->text.data[pattern->text.len - 1]));
 }
 
 /* ---- Scanning */
@@ -262,18 +311,18 @@ static bool meets(const struct scan_pattern *pattern, struct slice text, size_t 
 struct scan {
 	const struct scanner *scanner;
 	struct slice text;
-	size_t numbers_to;  /* number words before it are part of one that was reported */
+	size_t numbers_to; /* number words before it are part of one that was reported */
 	void (*hit)(void *context, const struct scan_hit *hit);
 	void *context;
 };
 
-static void look_up(struct scan *scan, uint64_t hash, size_t at)
+static void compare_all(struct scan *scan, uint64_t both, size_t at)
 {
 	const struct scanner *scanner = scan->scanner;
-	uint32_t slot = (uint32_t)hash & scanner->mask;
+	uint32_t slot = (uint32_t)both & scanner->mask;
 	uint32_t index;
 
-	while ((index = scanner->table[slot]) != UINT32_MAX && scanner->patterns[index].hash != hash)
+	while ((index = scanner->table[slot]) != UINT32_MAX && scanner->patterns[index].both != both)
 		slot = (slot + 1) & scanner->mask;
 	for (; index != UINT32_MAX; index = scanner->patterns[index].next) {
 		struct scan_hit hit = {.value = scanner->patterns[index].value};
@@ -281,6 +330,16 @@ static void look_up(struct scan *scan, uint64_t hash, size_t at)
 		if (meets(&scanner->patterns[index], scan->text, at))
 			scan->hit(scan->context, &hit);
 	}
+}
+
+/* The word [at, end) begins a pattern, or shares the bit of one that does. */
+static void look_up(struct scan *scan, uint64_t hash, size_t at, size_t end)
+{
+	uint64_t both = hash_both(scan->text, end, hash);
+
+	compare_all(scan, hash, at);
+	if (both != hash)
+		compare_all(scan, both, at);
 }
 
 static void read_number_words(struct scan *scan, size_t at)
@@ -296,17 +355,28 @@ static void read_number_words(struct scan *scan, size_t at)
 	}
 }
 
-/* A code point beyond ASCII is a word of its own. */
-static size_t scan_wide(struct scan *scan, size_t at)
+/* A word made of parts: it is longer than any of them. */
+static inline bool may_have_parts(const struct scanner *scanner, const char *word, size_t len)
 {
-	uint64_t hash;
-	size_t end = hash_word(scan->text, at, &hash);
+	return len > 5 && scanner->triples && is_letter(word[0]) && is_letter(word[1]) &&
+	       is_letter(word[2]) && is_marked(scanner->triples, triple_of(word));
+}
 
-	if (is_marked(scan->scanner, hash))
-		look_up(scan, hash, at);
-	if (scan->scanner->number_words)
+static void look_closer(struct scan *scan, uint64_t hash, size_t at, size_t end)
+{
+	const struct scanner *scanner = scan->scanner;
+
+	look_up(scan, hash, at, end);
+	if (scanner->numbers && is_marked(scanner->numbers, bit_of(hash)))
 		read_number_words(scan, at);
-	return end;
+}
+
+static inline void look_at_word(struct scan *scan, uint64_t hash, size_t at, size_t end)
+{
+	if (is_marked(scan->scanner->firsts, bit_of(hash)))
+		look_closer(scan, hash, at, end);
+	else if (may_have_parts(scan->scanner, scan->text.data + at, end - at))
+		read_number_words(scan, at);
 }
 
 static size_t scan_word(struct scan *scan, size_t at)
@@ -319,17 +389,14 @@ static size_t scan_word(struct scan *scan, size_t at)
 	if (is_digit(data[at])) { /* digits may be followed by a unit: "250ms" has 250 in it */
 		for (; at < len && is_digit(data[at]); at++)
 			hash = (hash ^ (unsigned char)data[at]) * HASH_FACTOR;
-		if (is_marked(scan->scanner, hash))
-			look_up(scan, hash, start);
+		if (is_marked(scan->scanner->firsts, bit_of(hash)))
+			look_up(scan, hash, start, at);
 		if (at == len || !is_word(data[at]))
 			return at;
 	}
 	for (; at < len && (class = class_of(data[at])) > 2; at++)
 		hash = (hash ^ class) * HASH_FACTOR;
-	if (is_marked(scan->scanner, hash))
-		look_up(scan, hash, start);
-	if (scan->scanner->number_words && start + 1 < len && may_be_number_word(scan->scanner, data + start))
-		read_number_words(scan, start);
+	look_at_word(scan, hash, start, at);
 	return at;
 }
 
@@ -341,11 +408,16 @@ void scan_text(const struct scanner *scanner, struct slice text,
 	for (size_t at = 0; at < text.len;) {
 		unsigned char class = class_of(text.data[at]);
 
-		if (class > 2)
+		if (class > 2) {
 			at = scan_word(&scan, at);
-		else if (class == 1)
-			at = scan_wide(&scan, at);
-		else
+		} else if (class == 1) {
+			uint64_t hash;
+			size_t end = hash_word(text, at, &hash);
+
+			look_at_word(&scan, hash, at, end);
+			at = end;
+		} else {
 			at++;
+		}
 	}
 }

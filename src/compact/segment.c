@@ -11,10 +11,11 @@
 
 #define SEGMENT_BYTES_DEFAULT 16384u
 
-void segment_walk_init(struct segment_walk *walk, const struct path *path, const struct segment_options *options,
-	size_t from, size_t to, struct arena *scratch)
+void segment_walk_init(struct segment_walk *walk, const struct path *path,
+	const struct segment_options *options, size_t from, size_t to, struct arena *scratch)
 {
-	*walk = (struct segment_walk){.path = path, .options = *options, .at = from, .to = to, .scratch = scratch};
+	*walk = (struct segment_walk){
+		.path = path, .options = *options, .at = from, .to = to, .scratch = scratch};
 	if (!walk->options.segment_bytes)
 		walk->options.segment_bytes = SEGMENT_BYTES_DEFAULT;
 	if (walk->to > path->count)
@@ -37,8 +38,8 @@ static bool is_run_start(const struct segment_options *options, size_t position)
 }
 
 /* Whether a segment of `bytes` ends before the message at `position`. */
-static int ends_before(
-	const struct segment_walk *walk, size_t position, uint64_t bytes, bool *ret_ends, struct bobbin_error *error)
+static int ends_before(const struct segment_walk *walk, size_t position, uint64_t bytes, bool *ret_ends,
+	struct bobbin_error *error)
 {
 	struct path_item item;
 	int rc = path_item(walk->path, position, &item, error);
@@ -46,9 +47,8 @@ static int ends_before(
 	if (rc)
 		return rc;
 	uint64_t all = walk->options.segment_bytes;
-	*ret_ends = item.round == position &&
-		    (is_run_start(&walk->options, position) || bytes >= all ||
-			    (item.turn == position && bytes >= all - all / 2));
+	*ret_ends = item.round == position && (is_run_start(&walk->options, position) || bytes >= all ||
+						      (item.turn == position && bytes >= all - all / 2));
 	return 0;
 }
 
@@ -94,7 +94,8 @@ int segments_divide(const struct path *path, const struct segment_options *optio
 			struct segment *larger = arena_alloc(arena, (cap ? cap * 2 : 16) * sizeof *larger);
 
 			if (!larger)
-				return error_set(error, BOBBIN_ENOMEM, "out of memory while dividing the line");
+				return error_set(
+					error, BOBBIN_ENOMEM, "out of memory while dividing the line");
 			if (count)
 				memcpy(larger, segments, count * sizeof *larger);
 			segments = larger;
@@ -144,8 +145,8 @@ static int hash_message(struct sha256 *hash, const struct message *message, stru
 	struct visible piece;
 	int rc = 0;
 
-	hash_number(hash, (uint64_t)message->role | (uint64_t)message->origin << 8 | (uint64_t)message->is_error << 16 |
-				  (uint64_t)message->marker << 24);
+	hash_number(hash, (uint64_t)message->role | (uint64_t)message->origin << 8 |
+				  (uint64_t)message->is_error << 16 | (uint64_t)message->marker << 24);
 	visible_iter_init(&iter, message, scratch);
 	while (!rc && visible_next(&iter, &piece)) {
 		hash_number(hash, (uint64_t)piece.kind + 1);
@@ -160,8 +161,8 @@ static int hash_message(struct sha256 *hash, const struct message *message, stru
 	return rc ? rc : iter.error;
 }
 
-static int hash_range(struct sha256 *hash, const struct path *path, size_t from, size_t to, struct arena *scratch,
-	struct bobbin_error *error)
+static int hash_range(struct sha256 *hash, const struct path *path, size_t from, size_t to,
+	struct arena *scratch, struct bobbin_error *error)
 {
 	struct message message;
 	int rc;
@@ -178,8 +179,9 @@ static int hash_range(struct sha256 *hash, const struct path *path, size_t from,
 	return 0;
 }
 
-static int digest_range(const struct path *path, size_t from, size_t to, const char *deriver, const char *version,
-	struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES], struct bobbin_error *error)
+static int digest_range(const struct path *path, size_t from, size_t to, const char *deriver,
+	const char *version, struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES],
+	struct bobbin_error *error)
 {
 	struct sha256 hash;
 	uint8_t digest[SHA256_BYTES];

@@ -26,14 +26,14 @@
 #include "transcript/path.h"
 
 struct segment {
-	size_t from, to;   /* positions, `to` exclusive */
-	uint64_t bytes;    /* model-visible bytes of all its messages */
-	bool closed;       /* false for the last one */
+	size_t from, to; /* positions, `to` exclusive */
+	uint64_t bytes;	 /* model-visible bytes of all its messages */
+	bool closed;	 /* false for the last one */
 };
 
 struct segment_options {
-	uint64_t segment_bytes;    /* of the session's header; 0: 16384 */
-	const size_t *run_starts;  /* positions of the first message of each run, ascending */
+	uint64_t segment_bytes;	  /* of the session's header; 0: 16384 */
+	const size_t *run_starts; /* positions of the first message of each run, ascending */
 	size_t run_count;
 };
 
@@ -48,8 +48,8 @@ struct segment_walk {
 	size_t at, to;
 	struct arena *scratch;
 };
-void segment_walk_init(struct segment_walk *walk, const struct path *path, const struct segment_options *options,
-	size_t from, size_t to, struct arena *scratch);
+void segment_walk_init(struct segment_walk *walk, const struct path *path,
+	const struct segment_options *options, size_t from, size_t to, struct arena *scratch);
 /* 1: a segment; 0: the end; negative: an error of the path. `scratch` is reset. Reads each message once. */
 int segment_walk_next(struct segment_walk *walk, struct segment *ret_segment, struct bobbin_error *error);
 

@@ -16,7 +16,8 @@ static int add_copy(struct speller *speller, struct slice spelling, bool number)
 {
 	char *copy = arena_copy(speller->arena, spelling.data, spelling.len);
 
-	return copy ? speller->add(speller->context, (struct slice){copy, spelling.len}, number) : BOBBIN_ENOMEM;
+	return copy ? speller->add(speller->context, (struct slice){copy, spelling.len}, number)
+		    : BOBBIN_ENOMEM;
 }
 
 /* Digits with a separator before each group of three. */
@@ -44,7 +45,8 @@ static bool is_percent(struct slice unit)
 /* One spelling of the number alone, with its unit if it has one. */
 static int add_with_unit(struct speller *speller, const struct buffer *number)
 {
-	static const char *const PERCENT[] = {"%", " %", " percent", " per cent", " por ciento", " pour cent", " Prozent"};
+	static const char *const PERCENT[] = {
+		"%", " %", " percent", " per cent", " por ciento", " pour cent", " Prozent"};
 	struct slice unit = speller->value->unit;
 	struct buffer text = BUFFER_INIT(256);
 	int rc = 0;
@@ -73,8 +75,8 @@ static int number_spellings(struct speller *speller)
 	static const struct {
 		const char *separator;
 		char decimal;
-	} FORMS[] = {{"", '.'}, {",", '.'}, {".", ','}, {"\xc2\xa0", ','}, {" ", ','}, {" ", '.'}, {"_", '.'}, {"'", '.'},
-		{"\xe2\x80\xaf", ','}, {"", ','}};
+	} FORMS[] = {{"", '.'}, {",", '.'}, {".", ','}, {"\xc2\xa0", ','}, {" ", ','}, {" ", '.'}, {"_", '.'},
+		{"'", '.'}, {"\xe2\x80\xaf", ','}, {"", ','}};
 	const char *number = speller->value->number;
 	size_t len = strlen(number);
 	bool fraction = strchr(number, '.') != NULL;

@@ -153,8 +153,9 @@ static bool looks_like_identifier(struct slice token)
 
 /* ---- Numbers */
 
-static const char *const UNITS[] = {"ms", "s", "min", "h", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "kg", "g", "km",
-	"m", "cm", "mm", "usd", "eur", "gbp", "khz", "mhz", "ghz", "hz", "px", "k", "x", "percent"};
+static const char *const UNITS[] = {"ms", "s", "min", "h", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "kg",
+	"g", "km", "m", "cm", "mm", "usd", "eur", "gbp", "khz", "mhz", "ghz", "hz", "px", "k", "x",
+	"percent"};
 
 static bool is_unit(struct slice word)
 {
@@ -197,7 +198,8 @@ static bool read_number(struct slice token, struct slice after, struct value *va
 		return true;
 	while (word + 1 < after.len && (is_lower(after.data[word + 1]) || is_upper(after.data[word + 1])))
 		word++;
-	if (word && !(word == 1 && (after.data[1] == 'x' || after.data[1] == 'k')) && is_unit((struct slice){after.data + 1, word}))
+	if (word && !(word == 1 && (after.data[1] == 'x' || after.data[1] == 'k')) &&
+		is_unit((struct slice){after.data + 1, word}))
 		value->unit = (struct slice){after.data + 1, word};
 	return true;
 }
@@ -267,9 +269,13 @@ int values_read(struct slice text, int (*add)(void *context, const struct value 
 			if (value.text.len > 1)
 				rc = add(context, &value);
 			at += len;
-		} else if (begins_word(text, at) && (len = date_read(from(text, at), &value.year, &value.month, &value.day))) {
-			struct value date = {.kind = VALUE_DATE, .text = {text.data + at, len}, .year = value.year,
-				.month = value.month, .day = value.day};
+		} else if (begins_word(text, at) &&
+			   (len = date_read(from(text, at), &value.year, &value.month, &value.day))) {
+			struct value date = {.kind = VALUE_DATE,
+				.text = {text.data + at, len},
+				.year = value.year,
+				.month = value.month,
+				.day = value.day};
 
 			rc = add(context, &date);
 			at += len;

@@ -16,21 +16,21 @@
 #include "compact/numbers.h"
 
 enum value_kind {
-	VALUE_ID,       /* anything with a digit, an underscore or an @ in it that is nothing else; stands as it is */
+	VALUE_ID, /* anything with a digit, an underscore or an @ in it that is nothing else; stands as it is */
 	VALUE_NUMBER,
 	VALUE_DATE,
-	VALUE_PATH,     /* also URLs */
-	VALUE_QUOTE,    /* without its marks */
-	VALUE_TEXT,     /* a whole statement that claims to be verbatim */
+	VALUE_PATH,  /* also URLs */
+	VALUE_QUOTE, /* without its marks */
+	VALUE_TEXT,  /* a whole statement that claims to be verbatim */
 };
 
 struct value {
 	enum value_kind kind;
 	struct slice text;
 	char number[NUMBER_BYTES]; /* canonical */
-	struct slice unit;         /* "ms", "%", empty */
-	bool words;                /* the number was written in words */
-	uint16_t year;             /* of a date */
+	struct slice unit;	   /* "ms", "%", empty */
+	bool words;		   /* the number was written in words */
+	uint16_t year;		   /* of a date */
 	uint8_t month, day;
 };
 

@@ -32,8 +32,11 @@ static uint32_t new_claim(struct verify *verify, uint32_t item, const struct val
 		verify->claims = larger;
 		verify->claim_cap = cap;
 	}
-	verify->claims[verify->claim_count] = (struct claim){
-		.item = item, .kind = value->kind, .text = value->text, .part_of = UINT32_MAX, .other = UINT32_MAX};
+	verify->claims[verify->claim_count] = (struct claim){.item = item,
+		.kind = value->kind,
+		.text = value->text,
+		.part_of = UINT32_MAX,
+		.other = UINT32_MAX};
 	if (!value->unit.len || slice_is(value->unit, "%"))
 		memcpy(verify->claims[verify->claim_count].number, value->number, sizeof value->number);
 	return (uint32_t)verify->claim_count++;
@@ -51,7 +54,8 @@ static int add_spelling(void *context, struct slice spelling, bool number)
 {
 	struct claimer *claimer = context;
 	bool added;
-	int rc = scanner_add(&claimer->verify->scanner, spelling, number ? SCAN_NUMBER : claimer->how, claimer->claim, &added);
+	int rc = scanner_add(&claimer->verify->scanner, spelling, number ? SCAN_NUMBER : claimer->how,
+		claimer->claim, &added);
 
 	claimer->added |= added;
 	return rc;
@@ -85,7 +89,8 @@ static int add_path_parts(struct claimer *claimer, struct slice path, uint32_t w
 			continue;
 		rc = add_part(claimer, (struct slice){path.data, i}, whole, &head);
 		if (!rc)
-			rc = add_part(claimer, (struct slice){path.data + i + 1, path.len - i - 1}, whole, &tail);
+			rc = add_part(
+				claimer, (struct slice){path.data + i + 1, path.len - i - 1}, whole, &tail);
 		if (!rc)
 			claimer->verify->claims[tail].other = head;
 	}
@@ -151,8 +156,10 @@ static int add_item(struct verify *verify, uint32_t index)
 		rc = add_statement(&claimer, item->text);
 	else
 		rc = values_read(item->text, add_claim, &claimer);
-	if (!rc && !verbatim && of_user && !item->computed && verify->claim_count == verify->items[index].first)
-		rc = add_statement(&claimer, item->text); /* without a value of its own it must be his words */
+	if (!rc && !verbatim && of_user && !item->computed &&
+		verify->claim_count == verify->items[index].first)
+		rc = add_statement(
+			&claimer, item->text); /* without a value of its own it must be his words */
 	claimer.user = false;
 	return rc ? rc : values_read(item->reason, add_claim, &claimer);
 }
@@ -170,13 +177,13 @@ static int add_items(struct verify *verify)
 		verify->items[i].first = verify->claim_count;
 		rc = add_item(verify, i);
 	}
-	if (verify->numbers)
-		scanner_add_number_words(&verify->scanner);
+	if (!rc && verify->numbers)
+		rc = scanner_add_number_words(&verify->scanner);
 	return rc ? rc : scanner_prepare(&verify->scanner);
 }
 
-int verify_new(const struct compact_record *record, const struct deriver *harvester, struct verify **ret_verify,
-	struct bobbin_error *error)
+int verify_new(const struct compact_record *record, const struct deriver *harvester,
+	struct verify **ret_verify, struct bobbin_error *error)
 {
 	struct verify *verify = mem_alloc_zero(sizeof *verify);
 	int rc;
@@ -329,7 +336,8 @@ static void find_round(const struct derive_input *input, uint32_t at, size_t fro
 	looking->round_to = from + end;
 }
 
-static int harvest(struct verify *verify, const struct derive_input *input, size_t from, struct bobbin_error *error)
+static int harvest(
+	struct verify *verify, const struct derive_input *input, size_t from, struct bobbin_error *error)
 {
 	struct compact_record record;
 	int rc;
@@ -341,7 +349,8 @@ static int harvest(struct verify *verify, const struct derive_input *input, size
 	return compact_merge_add(verify->harvest, &record, from, from + input->count, error);
 }
 
-int verify_messages(struct verify *verify, const struct derive_input *input, size_t from, struct bobbin_error *error)
+int verify_messages(
+	struct verify *verify, const struct derive_input *input, size_t from, struct bobbin_error *error)
 {
 	struct looking looking = {.verify = verify};
 	int rc = 0;

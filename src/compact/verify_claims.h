@@ -9,8 +9,8 @@
 #include "compact/words.h"
 
 enum {
-	CLAIM_ANY = 1,        /* it stands in a covered message */
-	CLAIM_USER = 2,       /* … in one that a person typed */
+	CLAIM_ANY = 1,	      /* it stands in a covered message */
+	CLAIM_USER = 2,	      /* … in one that a person typed */
 	CLAIM_CITED = 4,      /* … in one that the item cites */
 	CLAIM_CITED_USER = 8, /* … in one that is both */
 	CLAIM_ALL = 15,
@@ -19,12 +19,12 @@ enum {
 struct claim {
 	uint32_t item;
 	enum value_kind kind;
-	bool user;            /* must be a person's */
+	bool user; /* must be a person's */
 	uint8_t flags;
 	struct slice text;
 	char number[NUMBER_BYTES]; /* that may also stand in words; empty: none */
-	uint32_t part_of;     /* of half a path: the claim it may stand for */
-	uint32_t other;       /* of its second half: the first */
+	uint32_t part_of;	   /* of half a path: the claim it may stand for */
+	uint32_t other;		   /* of its second half: the first */
 };
 
 /* "The user asked for the wallet report": words that a person must have used. */
@@ -32,13 +32,13 @@ struct attribution {
 	uint32_t item;
 	struct slice text;
 	struct words words;
-	uint32_t found;       /* a bit a word */
+	uint32_t found; /* a bit a word */
 	struct attribution *next;
 };
 
 struct verify_item {
-	size_t first;         /* claim */
-	bool proof_fits;      /* the message that proves its state speaks of it */
+	size_t first;	 /* claim */
+	bool proof_fits; /* the message that proves its state speaks of it */
 };
 
 enum { PLACE_COVERED = 1, PLACE_PERSON = 2 };
@@ -54,7 +54,7 @@ struct verify {
 	bool numbers;
 	struct attribution *attributions;
 	struct buffer decoded;
-	uint8_t *places;      /* PLACE_… by position */
+	uint8_t *places; /* PLACE_… by position */
 	size_t place_count, place_cap;
 	struct compact_merge *harvest;
 	uint64_t bytes;

@@ -8,15 +8,18 @@
 
 const char *violation_text(enum violation_kind kind)
 {
-	static const char *const TEXTS[] = {"invented", "not cited", "not the user's", "no such source", "wrong state"};
+	static const char *const TEXTS[] = {
+		"invented", "not cited", "not the user's", "no such source", "wrong state"};
 
 	return TEXTS[kind];
 }
 
 static const char *explanation(enum violation_kind kind)
 {
-	static const char *const TEXTS[] = {"stands in none of the messages", "does not stand in the messages it cites",
-		"is said to be the user's, but the user did not write it", "cites a message that is not among them",
+	static const char *const TEXTS[] = {"stands in none of the messages",
+		"does not stand in the messages it cites",
+		"is said to be the user's, but the user did not write it",
+		"cites a message that is not among them",
 		"has a state that no message of the user's gives it"};
 
 	return TEXTS[kind];
@@ -39,7 +42,8 @@ static void write_place(const struct item_source *source, struct buffer *out)
 		buffer_addf(out, "%u", (unsigned)source->place + 1);
 }
 
-void verify_write_reasons(const struct compact_record *record, const struct verify_result *result, struct buffer *out)
+void verify_write_reasons(
+	const struct compact_record *record, const struct verify_result *result, struct buffer *out)
 {
 	for (size_t i = 0; i < result->violation_count; i++) {
 		const struct verify_violation *violation = &result->violations[i];
@@ -70,8 +74,8 @@ static void write_source(struct json_writer *writer, const char *key, const stru
 		json_member_uint(writer, key, (uint64_t)source->place + 1);
 }
 
-static void write_violation(
-	struct json_writer *writer, const struct compact_record *record, const struct verify_violation *violation)
+static void write_violation(struct json_writer *writer, const struct compact_record *record,
+	const struct verify_violation *violation)
 {
 	const struct compact_item *item = &record->items[violation->item];
 
@@ -83,7 +87,8 @@ static void write_violation(
 	json_end_object(writer);
 }
 
-void verify_write_json(const struct compact_record *record, const struct verify_result *result, struct buffer *out)
+void verify_write_json(
+	const struct compact_record *record, const struct verify_result *result, struct buffer *out)
 {
 	struct json_writer writer;
 

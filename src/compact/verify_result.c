@@ -8,7 +8,7 @@ struct judge {
 	struct arena *arena;
 	struct verify_result result;
 	size_t violation_cap, missing_cap;
-	struct slice *statements;        /* normalised texts of the record's constraints, by item */
+	struct slice *statements; /* normalised texts of the record's constraints, by item */
 	int error;
 };
 
@@ -42,14 +42,14 @@ static void violate(struct judge *judge, enum violation_kind kind, size_t item, 
 
 static void miss(struct judge *judge, const struct compact_item *constraint)
 {
-	struct verify_missing *missing = room_for_one_more(
-		judge, judge->result.missing, judge->result.missing_count, &judge->missing_cap, sizeof *missing);
+	struct verify_missing *missing = room_for_one_more(judge, judge->result.missing,
+		judge->result.missing_count, &judge->missing_cap, sizeof *missing);
 
 	if (!missing)
 		return;
 	judge->result.missing = missing;
-	missing[judge->result.missing_count++] =
-		(struct verify_missing){constraint->text, constraint->sources[0], constraint->state, constraint->proof};
+	missing[judge->result.missing_count++] = (struct verify_missing){
+		constraint->text, constraint->sources[0], constraint->state, constraint->proof};
 }
 
 /* ---- Containment */
@@ -79,10 +79,12 @@ static void judge_claim(struct judge *judge, uint32_t index)
 	if (claim->part_of != UINT32_MAX)
 		return;
 	judge->result.values++;
-	if ((claim->flags & needed(claim)) || (claim->kind == VALUE_PATH && stands_in_parts(judge->verify, index)))
+	if ((claim->flags & needed(claim)) ||
+		(claim->kind == VALUE_PATH && stands_in_parts(judge->verify, index)))
 		return;
 	if (!(claim->flags & CLAIM_ANY))
-		violate(judge, claim->user && claim->kind == VALUE_TEXT ? VIOLATION_NOT_USER : VIOLATION_NOWHERE,
+		violate(judge,
+			claim->user && claim->kind == VALUE_TEXT ? VIOLATION_NOT_USER : VIOLATION_NOWHERE,
 			claim->item, claim->text);
 	else if (claim->user && !(claim->flags & CLAIM_USER))
 		violate(judge, VIOLATION_NOT_USER, claim->item, claim->text);
@@ -154,14 +156,15 @@ static bool has_constraint(const struct judge *judge, struct slice statement, bo
 
 	for (size_t i = 0; i < record->count; i++)
 		if (record->items[i].kind == ITEM_CONSTRAINT && covers(judge, i, statement) &&
-			(!binding || record->items[i].state == STATE_BINDING || judge->verify->items[i].proof_fits))
+			(!binding || record->items[i].state == STATE_BINDING ||
+				judge->verify->items[i].proof_fits))
 			return true;
 	return false;
 }
 
 /* An item that shows a constraint as binding which the user lifted; unless the same item also states one that binds. */
-static void judge_lifted(
-	struct judge *judge, const struct compact_record *harvest, const struct compact_item *lifted, struct slice statement)
+static void judge_lifted(struct judge *judge, const struct compact_record *harvest,
+	const struct compact_item *lifted, struct slice statement)
 {
 	const struct compact_record *record = judge->verify->record;
 	bool wrong = false;
@@ -173,7 +176,8 @@ static void judge_lifted(
 			continue;
 		for (size_t h = 0; h < harvest->count && !also; h++)
 			if (item_is_binding(&harvest->items[h])) {
-				struct slice other = words_normalise(harvest->items[h].text, false, judge->arena);
+				struct slice other =
+					words_normalise(harvest->items[h].text, false, judge->arena);
 
 				also = other.data && covers(judge, i, other);
 			}
@@ -202,7 +206,8 @@ static int judge_coverage(
 {
 	struct compact_merge_options all = {SIZE_MAX, COMPACT_NO_INNER};
 	struct compact_record harvest;
-	int rc = compact_merge_finish(judge->verify->harvest, options ? options : &all, judge->arena, &harvest, error);
+	int rc = compact_merge_finish(
+		judge->verify->harvest, options ? options : &all, judge->arena, &harvest, error);
 
 	if (rc)
 		return rc;
@@ -275,8 +280,8 @@ static int add_missing(struct compact_record *record, const struct verify_missin
 	return rc;
 }
 
-int verify_repair(const struct compact_record *record, const struct verify_result *result, struct arena *arena,
-	struct compact_record *ret_record, struct bobbin_error *error)
+int verify_repair(const struct compact_record *record, const struct verify_result *result,
+	struct arena *arena, struct compact_record *ret_record, struct bobbin_error *error)
 {
 	struct compact_record mended;
 	int rc = 0;

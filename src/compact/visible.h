@@ -15,9 +15,9 @@ enum visible_kind { VISIBLE_TEXT, VISIBLE_CALL, VISIBLE_IMAGE, VISIBLE_OTHER };
 
 struct visible {
 	enum visible_kind kind;
-	struct slice text;       /* text; arguments of a call; bytes of an image or another block */
+	struct slice text; /* text; arguments of a call; bytes of an image or another block */
 	struct slice call_id, call_name;
-	struct json arguments;   /* of a call, as the block has them */
+	struct json arguments; /* of a call, as the block has them */
 };
 
 struct visible_iter {

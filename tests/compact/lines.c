@@ -29,7 +29,8 @@ static void write_call(struct json_writer *writer, size_t number, const char *te
 	json_begin_array(writer);
 	json_begin_object(writer);
 	json_member_text(writer, "id", id);
-	json_member_string(writer, "name", (struct slice){text, space ? (size_t)(space - text) : strlen(text)});
+	json_member_string(
+		writer, "name", (struct slice){text, space ? (size_t)(space - text) : strlen(text)});
 	json_member_text(writer, "arguments", space ? space + 1 : "{}");
 	json_end_object(writer);
 	json_end_array(writer);
@@ -46,14 +47,18 @@ void lines_add(struct lines *lines, const char *line)
 	json_writer_init(&writer, &out);
 	json_begin_object(&writer);
 	json_member_uint(&writer, "seq", lines->count + 1);
-	json_member_text(&writer, "role", strchr("ui", kind) ? "user" : strchr("te", kind) ? "tool" : "assistant");
+	json_member_text(&writer, "role",
+		strchr("ui", kind)   ? "user"
+		: strchr("te", kind) ? "tool"
+				     : "assistant");
 	json_member_text(&writer, "content", kind == 'c' ? "" : text);
 	if (kind == 'c')
 		write_call(&writer, lines->count, text);
 	if (kind == 'i')
 		json_member_text(&writer, "origin", "injected");
 	if (kind == 't' || kind == 'e') {
-		while (last > 0 && !memmem(lines->records[last - 1].data, lines->records[last - 1].len, "tool_calls", 10))
+		while (last > 0 && !memmem(lines->records[last - 1].data, lines->records[last - 1].len,
+					   "tool_calls", 10))
 			last--;
 		snprintf(id, sizeof id, "c%zu", last ? last - 1 : 0);
 		json_member_text(&writer, "tool_call_id", id);

@@ -64,8 +64,8 @@ static const char *text_of(
 	return out->data ? out->data : "";
 }
 
-#define SEGMENT(merge, len, ...) \
-	add_segment(merge, len, (const struct spec[]){__VA_ARGS__}, \
+#define SEGMENT(merge, len, ...)                                                                             \
+	add_segment(merge, len, (const struct spec[]){__VA_ARGS__},                                          \
 		sizeof(const struct spec[]){__VA_ARGS__} / sizeof(struct spec))
 
 static void equal_items__become_one_with_all_sources(void **state)
@@ -104,10 +104,12 @@ static void later_fact_of_a_key__supersedes(void **state)
 	SEGMENT(merge, 4, {ITEM_FACT, STATE_NONE, BY_USER, 0, "Now the port is 5434", "port", 0});
 	assert_string_equal(text_of(merge, &ALL, &out),
 		"FACTS\n- superseded (5): The port is 5432 [user 1]\n- The host is db1 [user 2]\n"
-		"- No key here: 5432 [user 2]\n- superseded (9): The port is 5433 [user 5]\n- Now the port is 5434 [user 9]\n");
+		"- No key here: 5432 [user 2]\n- superseded (9): The port is 5433 [user 5]\n- Now the port "
+		"is 5434 [user 9]\n");
 	/* before the cut nothing is known of what supersedes after it */
 	assert_string_equal(text_of(merge, &(struct compact_merge_options){4, COMPACT_NO_INNER}, &out),
-		"FACTS\n- The port is 5432 [user 1]\n- The host is db1 [user 2]\n- No key here: 5432 [user 2]\n");
+		"FACTS\n- The port is 5432 [user 1]\n- The host is db1 [user 2]\n- No key here: 5432 [user "
+		"2]\n");
 	compact_merge_free(merge);
 	buffer_release(&out);
 }
@@ -136,18 +138,23 @@ static void b12_lifted_by_the_user__and_by_nobody_else(void **state)
 	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
 
 	assert_int_equal(compact_merge_new(&merge), 0);
-	SEGMENT(merge, 10, {ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Do NOT push to main.", "push main", 0},
+	SEGMENT(merge, 10,
+		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Do NOT push to main.", "push main", 0},
 		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Never touch /srv/data.", "touch /srv/data", 0},
 		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Use at most 3 retries.", "3 retries", 0},
 		{ITEM_SIGNAL, STATE_LIFTED, BY_ASSISTANT, 4, "We may touch /srv/data now.", "touch /srv/data",
 			ITEM_CONSTRAINT},
-		{ITEM_SIGNAL, STATE_LIFTED, BY_TOOL, 5, "Retries are allowed.", "3 retries", ITEM_CONSTRAINT});
-	SEGMENT(merge, 30, {ITEM_SIGNAL, STATE_LIFTED, BY_USER, 19, "You may push to main now.", "push main", ITEM_CONSTRAINT});
-	assert_string_equal(text_of(merge, &ALL, &out),
-		"CONSTRAINTS\n- lifted (30): Do NOT push to main. [user 1]\n- Never touch /srv/data. [user 1]\n"
-		"- Use at most 3 retries. [user 1]\n");
+		{ITEM_SIGNAL, STATE_LIFTED, BY_TOOL, 5, "Retries are allowed.", "3 retries",
+			ITEM_CONSTRAINT});
+	SEGMENT(merge, 30,
+		{ITEM_SIGNAL, STATE_LIFTED, BY_USER, 19, "You may push to main now.", "push main",
+			ITEM_CONSTRAINT});
+	assert_string_equal(text_of(merge, &ALL, &out), "CONSTRAINTS\n- lifted (30): Do NOT push to main. "
+							"[user 1]\n- Never touch /srv/data. [user 1]\n"
+							"- Use at most 3 retries. [user 1]\n");
 	/* stated again after it was lifted */
-	SEGMENT(merge, 4, {ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Do not push to main!", "push main", 0});
+	SEGMENT(merge, 4,
+		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Do not push to main!", "push main", 0});
 	assert_non_null(strstr(text_of(merge, &ALL, &out), "- Do NOT push to main. [user 1, 41]\n"));
 	/* the lifting message lies after the cut: what the record says is binding */
 	assert_non_null(strstr(text_of(merge, &(struct compact_merge_options){20, COMPACT_NO_INNER}, &out),
@@ -163,11 +170,14 @@ static void permission_for_nothing_forbidden__is_a_decision(void **state)
 	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
 
 	assert_int_equal(compact_merge_new(&merge), 0);
-	SEGMENT(merge, 4, {ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Never touch /srv/data.", "touch /srv/data", 0},
-		{ITEM_SIGNAL, STATE_LIFTED, BY_USER, 1, "You may use sudo from now on.", "use sudo", ITEM_CONSTRAINT},
+	SEGMENT(merge, 4,
+		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "Never touch /srv/data.", "touch /srv/data", 0},
+		{ITEM_SIGNAL, STATE_LIFTED, BY_USER, 1, "You may use sudo from now on.", "use sudo",
+			ITEM_CONSTRAINT},
 		{ITEM_SIGNAL, STATE_LIFTED, BY_ASSISTANT, 2, "I may reboot.", "reboot", ITEM_CONSTRAINT});
-	assert_string_equal(text_of(merge, &ALL, &out),
-		"CONSTRAINTS\n- Never touch /srv/data. [user 1]\nDECISIONS\n- chosen: You may use sudo from now on. [user 2]\n");
+	assert_string_equal(
+		text_of(merge, &ALL, &out), "CONSTRAINTS\n- Never touch /srv/data. [user 1]\nDECISIONS\n- "
+					    "chosen: You may use sudo from now on. [user 2]\n");
 	compact_merge_free(merge);
 	buffer_release(&out);
 }
@@ -180,7 +190,8 @@ static void x12_task_done__the_next_one_open(void **state)
 
 	assert_int_equal(compact_merge_new(&merge), 0);
 	SEGMENT(merge, 20, {ITEM_TASK, STATE_OPEN, BY_USER, 0, "Write the parser.", "", 0});
-	SEGMENT(merge, 20, {ITEM_SIGNAL, STATE_DONE, BY_ASSISTANT, 1, "The parser is finished.", "", ITEM_TASK},
+	SEGMENT(merge, 20,
+		{ITEM_SIGNAL, STATE_DONE, BY_ASSISTANT, 1, "The parser is finished.", "", ITEM_TASK},
 		{ITEM_TASK, STATE_OPEN, BY_USER, 2, "Now write the printer.", "", 0});
 	assert_string_equal(text_of(merge, &ALL, &out),
 		"TASK\n- done (22): Write the parser. [user 1]\n- open: Now write the printer. [user 23]\n");
@@ -226,8 +237,9 @@ static void x14_cut_inside_a_closed_segment__the_rest_is_a_pointer(void **state)
 	item.source_count = 2;
 	assert_non_null(compact_record_add(&segment, &item, &rc));
 	assert_int_equal(compact_merge_add(merge, &segment, 0, 10, NULL), 0);
-	assert_int_equal(
-		compact_merge_finish(merge, &(struct compact_merge_options){5, COMPACT_NO_INNER}, &arena, &record, NULL), 0);
+	assert_int_equal(compact_merge_finish(merge, &(struct compact_merge_options){5, COMPACT_NO_INNER},
+				 &arena, &record, NULL),
+		0);
 	assert_int_equal(record.count, 1);
 	assert_true(slice_is(record.items[0].text, "early"));
 	assert_int_equal(record.pointer_count, 1);
@@ -248,7 +260,8 @@ static void inner_cut__covers_the_turns_rounds_but_not_its_words(void **state)
 	assert_int_equal(compact_merge_new(&merge), 0);
 	SEGMENT(merge, 10, {ITEM_FACT, STATE_NONE, BY_USER, 1, "before", "", 0},
 		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 4, "Never.", "", 0}, /* in the message at the cut */
-		{ITEM_FACT, STATE_NONE, BY_TOOL, 5, "inside", "", 0}, {ITEM_FACT, STATE_NONE, BY_TOOL, 8, "kept", "", 0});
+		{ITEM_FACT, STATE_NONE, BY_TOOL, 5, "inside", "", 0},
+		{ITEM_FACT, STATE_NONE, BY_TOOL, 8, "kept", "", 0});
 	assert_string_equal(text_of(merge, &(struct compact_merge_options){4, 7}, &out),
 		"FACTS\n- before [user 2]\n- inside [tool 6]\n");
 	compact_merge_free(merge);
@@ -316,8 +329,8 @@ static void fill_many(struct compact_merge *merge)
 		{ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, "At most 3 retries.", "", 0});
 }
 
-static void render(const struct compact_merge *merge, uint64_t tokens, struct arena *arena, struct buffer *out,
-	struct render_report *ret_report)
+static void render(const struct compact_merge *merge, uint64_t tokens, struct arena *arena,
+	struct buffer *out, struct render_report *ret_report)
 {
 	struct compact_record record, chosen;
 	struct render_options options = RENDER_OPTIONS_INIT;
@@ -399,7 +412,8 @@ static void memory_runs_out__says_so(void **state)
 
 		compact_record_init(&segment, &other);
 		for (uint32_t i = 0; i < 40; i++)
-			add_spec(&segment, &(struct spec){ITEM_FACT, STATE_NONE, BY_USER, i, "The port is 1", "port", 0});
+			add_spec(&segment, &(struct spec){ITEM_FACT, STATE_NONE, BY_USER, i, "The port is 1",
+						   "port", 0});
 		options.tokens_max = 1000;
 		fail_alloc_start(nth);
 		int rc = compact_merge_new(&merge);

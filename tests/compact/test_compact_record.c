@@ -118,8 +118,8 @@ static void both_forms__read_back_equal(void **state)
 	(void)state;
 	struct arena arena = ARENA_INIT;
 	struct compact_record record;
-	struct compact_pointer pointer = {POINTER_BUDGET, ITEM_FACT, 14, {SOURCE_NOWHERE, SLICE_LITERAL("m12")},
-		{SOURCE_NOWHERE, SLICE_LITERAL("m40")}};
+	struct compact_pointer pointer = {POINTER_BUDGET, ITEM_FACT, 14,
+		{SOURCE_NOWHERE, SLICE_LITERAL("m12")}, {SOURCE_NOWHERE, SLICE_LITERAL("m40")}};
 
 	compact_record_init(&record, &arena);
 	fill(&record);
@@ -133,9 +133,9 @@ static void both_forms__read_back_equal(void **state)
 static void odd_texts__read_back_equal(void **state)
 {
 	(void)state;
-	static const char *const TEXTS[] = {"lifted: not a state", "read (m3): nor this", "index with [m4]", "[user m4]",
-		"open: x", ": colon", "a, because b", "x [1]", "ends with ]", "CONSTRAINTS", "# heading", "- bullet", "1. one",
-		"日本語の文。", "tabs\tand\nbreaks", "\"quoted\"", "```"};
+	static const char *const TEXTS[] = {"lifted: not a state", "read (m3): nor this", "index with [m4]",
+		"[user m4]", "open: x", ": colon", "a, because b", "x [1]", "ends with ]", "CONSTRAINTS",
+		"# heading", "- bullet", "1. one", "日本語の文。", "tabs\tand\nbreaks", "\"quoted\"", "```"};
 	struct arena arena = ARENA_INIT;
 	struct compact_record record;
 
@@ -159,11 +159,12 @@ static void ordinals__are_written_from_one(void **state)
 	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
 
 	compact_record_init(&record, &arena);
-	assert_int_equal(compact_record_add_text(
-				 &record, ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0, SLICE_LITERAL("Never.")), 0);
+	assert_int_equal(compact_record_add_text(&record, ITEM_CONSTRAINT, STATE_BINDING, BY_USER, 0,
+				 SLICE_LITERAL("Never.")),
+		0);
 	compact_record_write_json(&record, &out);
-	assert_string_equal(
-		out.data, "{\"constraints\":[{\"text\":\"Never.\",\"state\":\"binding\",\"by\":\"user\",\"from\":[1]}]}");
+	assert_string_equal(out.data, "{\"constraints\":[{\"text\":\"Never.\",\"state\":\"binding\",\"by\":"
+				      "\"user\",\"from\":[1]}]}");
 	round_trip(&record, true);
 	round_trip(&record, false);
 	buffer_release(&out);
@@ -226,17 +227,19 @@ static void foreign_summary__sorted_by_its_headings(void **state)
 	(void)state;
 	struct arena arena = ARENA_INIT;
 	struct compact_record record;
-	static const char TEXT[] =
-		"This session continues.\n\n## Goal\nShip the parser\n\n### Constraints & Preferences\n- No new dependencies\n"
-		"  beyond zlib\n* Tests first\n\n**Key Decisions:**\n1. Recursive descent, because it reads well\n"
-		"<active_constraints>\n- Never force-push\n</active_constraints>\n## Weather\nsunny\nNext Steps: run the fuzzer\n";
+	static const char TEXT[] = "This session continues.\n\n## Goal\nShip the parser\n\n### Constraints & "
+				   "Preferences\n- No new dependencies\n"
+				   "  beyond zlib\n* Tests first\n\n**Key Decisions:**\n1. Recursive "
+				   "descent, because it reads well\n"
+				   "<active_constraints>\n- Never force-push\n</active_constraints>\n## "
+				   "Weather\nsunny\nNext Steps: run the fuzzer\n";
 	static const struct {
 		enum item_kind kind;
 		const char *text;
 	} EXPECTED[] = {{ITEM_FACT, "This session continues."}, {ITEM_TASK, "Ship the parser"},
 		{ITEM_CONSTRAINT, "No new dependencies beyond zlib"}, {ITEM_CONSTRAINT, "Tests first"},
-		{ITEM_DECISION, "Recursive descent"}, {ITEM_CONSTRAINT, "Never force-push"}, {ITEM_FACT, "sunny"},
-		{ITEM_OPEN, "run the fuzzer"}};
+		{ITEM_DECISION, "Recursive descent"}, {ITEM_CONSTRAINT, "Never force-push"},
+		{ITEM_FACT, "sunny"}, {ITEM_OPEN, "run the fuzzer"}};
 
 	compact_record_init(&record, &arena);
 	assert_int_equal(compact_record_read_text(&record, slice_of(TEXT), NULL), 0);
@@ -256,8 +259,10 @@ static void wrong_json__skipped_not_refused(void **state)
 	struct compact_record record;
 	struct json value;
 	size_t skipped = 0;
-	static const char TEXT[] = "{\"facts\":[{\"text\":\"a\",\"from\":[0,-1,1.5,\"m3\",null,{},\"\"],\"state\":\"binding\"},7,{},"
-				   "\"plain\"],\"task\":\"Do it\",\"constraints\":{},\"pointers\":[{\"why\":\"?\"}],\"x\":1}";
+	static const char TEXT[] =
+		"{\"facts\":[{\"text\":\"a\",\"from\":[0,-1,1.5,\"m3\",null,{},\"\"],\"state\":\"binding\"},"
+		"7,{},"
+		"\"plain\"],\"task\":\"Do it\",\"constraints\":{},\"pointers\":[{\"why\":\"?\"}],\"x\":1}";
 
 	compact_record_init(&record, &arena);
 	assert_int_equal(json_parse(TEXT, sizeof TEXT - 1, &value, NULL), 0);

@@ -16,7 +16,8 @@ static void divide(struct lines *lines, struct arena *arena, const struct segmen
 	struct segment **ret_segments, size_t *ret_count)
 {
 	assert_int_equal(segments_divide(lines->path, options, 0, lines->path->count, arena, &lines->scratch,
-				 ret_segments, ret_count, NULL), 0);
+				 ret_segments, ret_count, NULL),
+		0);
 }
 
 static uint32_t next_random(uint32_t *state)
@@ -182,7 +183,8 @@ static void keys__depend_on_content_alone(void **state)
 	static const char *const LOGS[3][2] = {
 		{"{\"seq\":1,\"role\":\"user\",\"content\":\"hi \\u00e9\",\"ts\":\"2026-01-01T00:00:00Z\"}",
 			"{\"seq\":2,\"role\":\"assistant\",\"content\":\"yo\"}"},
-		{"{\"id\":\"x\",\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi é\"}],\"seq\":71}",
+		{"{\"id\":\"x\",\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi "
+		 "é\"}],\"seq\":71}",
 			"{\"seq\":72,\"role\":\"assistant\",\"content\":\"yo\"}"},
 		{"{\"seq\":1,\"role\":\"user\",\"origin\":\"injected\",\"content\":\"hi é\"}",
 			"{\"seq\":2,\"role\":\"assistant\",\"content\":\"yo\"}"}};
@@ -195,15 +197,20 @@ static void keys__depend_on_content_alone(void **state)
 		records[i][0] = slice_of(LOGS[i][0]);
 		records[i][1] = slice_of(LOGS[i][1]);
 		assert_int_equal(array_path_new(records[i], 2, NULL, &paths[i], NULL), 0);
-		assert_int_equal(segment_key(array_path_path(paths[i]), 0, 2, "rules", "1", &scratch, keys[i], NULL), 0);
+		assert_int_equal(
+			segment_key(array_path_path(paths[i]), 0, 2, "rules", "1", &scratch, keys[i], NULL),
+			0);
 	}
 	assert_string_equal(keys[0], keys[1]);
 	assert_string_not_equal(keys[0], keys[2]);
-	assert_int_equal(segment_key(array_path_path(paths[0]), 0, 2, "rules", "2", &scratch, other, NULL), 0);
+	assert_int_equal(
+		segment_key(array_path_path(paths[0]), 0, 2, "rules", "2", &scratch, other, NULL), 0);
 	assert_string_not_equal(keys[0], other);
-	assert_int_equal(segment_key(array_path_path(paths[0]), 0, 2, "model", "1", &scratch, other, NULL), 0);
+	assert_int_equal(
+		segment_key(array_path_path(paths[0]), 0, 2, "model", "1", &scratch, other, NULL), 0);
 	assert_string_not_equal(keys[0], other);
-	assert_int_equal(segment_key(array_path_path(paths[0]), 0, 1, "rules", "1", &scratch, other, NULL), 0);
+	assert_int_equal(
+		segment_key(array_path_path(paths[0]), 0, 1, "rules", "1", &scratch, other, NULL), 0);
 	assert_string_not_equal(keys[0], other);
 	for (int i = 0; i < 3; i++)
 		array_path_free(paths[i]);
@@ -278,7 +285,8 @@ static void walk__goes_on_from_any_closed_end(void **state)
 	lines_end(&lines);
 	divide(&lines, &arena, &OPTIONS, &segments, &count);
 	for (size_t first = 0; first < count; first++) {
-		segment_walk_init(&walk, lines.path, &OPTIONS, segments[first].from, lines.path->count, &lines.scratch);
+		segment_walk_init(
+			&walk, lines.path, &OPTIONS, segments[first].from, lines.path->count, &lines.scratch);
 		for (size_t i = first; i < count; i++) {
 			assert_int_equal(segment_walk_next(&walk, &next, NULL), 1);
 			assert_int_equal(next.from, segments[i].from);
@@ -300,17 +308,20 @@ static void walk__goes_on_from_any_closed_end(void **state)
 static void visible_bytes__texts_calls_and_results(void **state)
 {
 	(void)state;
-	struct slice record = slice_of(
-		"{\"seq\":1,\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":\"xxxxx\"},"
-		"{\"type\":\"text\",\"text\":\"abc\"}],"
-		"\"tool_calls\":[{\"id\":\"c\",\"name\":\"ls\",\"arguments\":\"{\\\"a\\\":1}\"}]}");
+	struct slice record =
+		slice_of("{\"seq\":1,\"role\":\"assistant\",\"content\":[{\"type\":\"thinking\",\"thinking\":"
+			 "\"xxxxx\"},"
+			 "{\"type\":\"text\",\"text\":\"abc\"}],"
+			 "\"tool_calls\":[{\"id\":\"c\",\"name\":\"ls\",\"arguments\":\"{\\\"a\\\":1}\"}]}");
 	struct array_path *path;
 	struct arena arena = ARENA_INIT, scratch = ARENA_INIT;
 	struct segment *segments;
 	size_t count;
 
 	assert_int_equal(array_path_new(&record, 1, NULL, &path, NULL), 0);
-	assert_int_equal(segments_divide(array_path_path(path), &OPTIONS, 0, 1, &arena, &scratch, &segments, &count, NULL), 0);
+	assert_int_equal(segments_divide(array_path_path(path), &OPTIONS, 0, 1, &arena, &scratch, &segments,
+				 &count, NULL),
+		0);
 	assert_int_equal(count, 1);
 	assert_int_equal(segments[0].bytes, 3 + 2 + 7);
 	array_path_free(path);

@@ -10,8 +10,12 @@
 
 static struct compaction sample(void)
 {
-	return (struct compaction){.cut = SLICE_LITERAL("m3"), .source = SLICE_LITERAL("sha256:aa"), .segment_count = 2,
-		.segment_digest = SLICE_LITERAL("sha256:bb"), .tokens = 7, .text = SLICE_LITERAL("FACTS\n- a\n")};
+	return (struct compaction){.cut = SLICE_LITERAL("m3"),
+		.source = SLICE_LITERAL("sha256:aa"),
+		.segment_count = 2,
+		.segment_digest = SLICE_LITERAL("sha256:bb"),
+		.tokens = 7,
+		.text = SLICE_LITERAL("FACTS\n- a\n")};
 }
 
 static void line__written_and_read_back(void **state)
@@ -24,9 +28,10 @@ static void line__written_and_read_back(void **state)
 
 	assert_int_equal(json_parse("{\"facts\":[]}", 12, &compaction.record, NULL), 0);
 	compaction_write(&compaction, &out);
-	assert_string_equal(out.data,
-		"{\"type\":\"compaction\",\"cut\":\"m3\",\"source\":\"sha256:aa\",\"inner\":null,\"segments\":{\"n\":2,\"digest\":"
-		"\"sha256:bb\"},\"tokens\":7,\"text\":\"FACTS\\n- a\\n\",\"record\":{\"facts\":[]},\"floor\":null}");
+	assert_string_equal(out.data, "{\"type\":\"compaction\",\"cut\":\"m3\",\"source\":\"sha256:aa\","
+				      "\"inner\":null,\"segments\":{\"n\":2,\"digest\":"
+				      "\"sha256:bb\"},\"tokens\":7,\"text\":\"FACTS\\n- "
+				      "a\\n\",\"record\":{\"facts\":[]},\"floor\":null}");
 	assert_int_equal(json_parse(out.data, out.len, &line, NULL), 0);
 	assert_int_equal(compaction_read(&line, &arena, &back, NULL), 0);
 	assert_true(slice_equal(back.text, compaction.text));
@@ -43,9 +48,12 @@ static void line__written_and_read_back(void **state)
 static void d4_line_without_full_text__is_no_compaction(void **state)
 {
 	(void)state;
-	static const char *const LINES[] = {"{}", "[]", "{\"cut\":\"m1\"}", "{\"cut\":\"m1\",\"source\":\"sha256:a\"}",
-		"{\"cut\":\"m1\",\"source\":\"sha256:a\",\"text\":\"\"}", "{\"cut\":\"m1\",\"source\":\"sha256:a\",\"text\":{}}",
-		"{\"cut\":7,\"source\":\"sha256:a\",\"text\":\"x\"}", "{\"cut\":\"m1\",\"source\":null,\"text\":\"x\"}"};
+	static const char *const LINES[] = {"{}", "[]", "{\"cut\":\"m1\"}",
+		"{\"cut\":\"m1\",\"source\":\"sha256:a\"}",
+		"{\"cut\":\"m1\",\"source\":\"sha256:a\",\"text\":\"\"}",
+		"{\"cut\":\"m1\",\"source\":\"sha256:a\",\"text\":{}}",
+		"{\"cut\":7,\"source\":\"sha256:a\",\"text\":\"x\"}",
+		"{\"cut\":\"m1\",\"source\":null,\"text\":\"x\"}"};
 	struct arena arena = ARENA_INIT;
 
 	for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
@@ -61,7 +69,8 @@ static void d4_line_without_full_text__is_no_compaction(void **state)
 static const char *stale(struct lines *lines, const struct compaction *compaction, size_t cut, size_t inner,
 	const char *source, const char *floor)
 {
-	struct compaction_now now = {cut, inner, source ? slice_of(source) : (struct slice){NULL, 0}, slice_of(floor)};
+	struct compaction_now now = {
+		cut, inner, source ? slice_of(source) : (struct slice){NULL, 0}, slice_of(floor)};
 	const char *reason = "unset";
 
 	assert_int_equal(compaction_stale(compaction, &now, lines->path, &reason, NULL), 0);
@@ -74,14 +83,17 @@ static void every_change__makes_it_stale(void **state)
 	struct lines lines;
 	struct compaction compaction = sample();
 
-	lines_make(&lines, "u one", "a two", "u three", "c ls {}", "t x", "a four", "i injected", "u five", NULL);
+	lines_make(&lines, "u one", "a two", "u three", "c ls {}", "t x", "a four", "i injected", "u five",
+		NULL);
 	assert_null(stale(&lines, &compaction, 2, WINDOW_NONE, "sha256:aa", ""));
 	assert_null(stale(&lines, &compaction, 2, WINDOW_NONE, NULL, "")); /* known to be the same */
-	assert_non_null(stale(&lines, &compaction, 2, WINDOW_NONE, "sha256:ab", "")); /* edited before the cut */
-	assert_non_null(stale(&lines, &compaction, WINDOW_NONE, WINDOW_NONE, "sha256:aa", "")); /* the cut is gone */
+	assert_non_null(
+		stale(&lines, &compaction, 2, WINDOW_NONE, "sha256:ab", "")); /* edited before the cut */
+	assert_non_null(
+		stale(&lines, &compaction, WINDOW_NONE, WINDOW_NONE, "sha256:aa", "")); /* the cut is gone */
 	assert_non_null(stale(&lines, &compaction, 99, WINDOW_NONE, "sha256:aa", ""));
-	assert_non_null(stale(&lines, &compaction, 1, WINDOW_NONE, "sha256:aa", "")); /* no user message */
-	assert_non_null(stale(&lines, &compaction, 6, WINDOW_NONE, "sha256:aa", "")); /* not a person's */
+	assert_non_null(stale(&lines, &compaction, 1, WINDOW_NONE, "sha256:aa", ""));	/* no user message */
+	assert_non_null(stale(&lines, &compaction, 6, WINDOW_NONE, "sha256:aa", ""));	/* not a person's */
 	assert_non_null(stale(&lines, &compaction, 2, WINDOW_NONE, "sha256:aa", "m2")); /* a run began */
 	assert_non_null(stale(&lines, &compaction, 2, 5, "sha256:aa", "")); /* it had no inner cut */
 	compaction.floor = SLICE_LITERAL("m2");
@@ -148,7 +160,8 @@ static void segment_line__written_and_read_back(void **state)
 {
 	(void)state;
 	struct segment_line line = {SLICE_LITERAL("sha256:k"), SLICE_LITERAL("rules"), SLICE_LITERAL("1"),
-		SLICE_LITERAL("m1"), SLICE_LITERAL("m17"), {0}, {0}}, back;
+				    SLICE_LITERAL("m1"), SLICE_LITERAL("m17"), {0}, {0}},
+			    back;
 	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
 	struct arena arena = ARENA_INIT;
 	struct json value;
