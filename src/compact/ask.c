@@ -7,7 +7,8 @@
 #include "base/limits.h"
 #include "compact/ask_text.h"
 
-/* Room in a request for what is sent back at the second try, beside the part itself: a share of the window. */
+/* Room in a request for what is sent back at the second try, beside the part itself: a share of the
+ * window. */
 #define RETRY_SHARE 4
 
 struct part_state {

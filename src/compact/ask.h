@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deriving with a model, without sending anything: what to ask, and what to make of the answers. Whoever sends (the
- * session) drives it:
+ * Deriving with a model, without sending anything: what to ask, and what to make of the answers. Whoever
+ * sends (the session) drives it:
  *
  *	compact_ask_new(&input, &options, &ask, error);
  *	while (compact_ask_next(ask, &request))                    // one request after the other
@@ -12,16 +12,18 @@
  *	rc = compact_ask_finish(ask, &rules_deriver, &arena, &record, &report, error);
  *	compact_ask_free(ask);
  *
- * A segment that does not fit the deriver's window is asked about in parts, cut between messages, a message larger than a
- * part inside of it. Each part's answer is checked; what is refused is sent back once with the reasons. Of the second
- * answer, refused lines are dropped; if it is no use, the first one without its refused lines is taken.
+ * A segment that does not fit the deriver's window is asked about in parts, cut between messages, a
+ * message larger than a part inside of it. Each part's answer is checked; what is refused is sent back
+ * once with the reasons. Of the second answer, refused lines are dropped; if it is no use, the first one
+ * without its refused lines is taken.
  *
  * Invariants:
  * (1) A request is at most input_tokens_max tokens, system prompt included.
- * (2) Transcript text stands in the request only behind "| " at the start of each line: nothing in it can look like a
- *     header, and the prompt says that it is not addressed to the model.
- * (3) A record comes only from answers that were whole, had headings we know, and were shorter than what was asked about;
- *     nothing in it is there that verification refuses, and no constraint of the harvester's is missing.
+ * (2) Transcript text stands in the request only behind "| " at the start of each line: nothing in it
+ *     can look like a header, and the prompt says that it is not addressed to the model.
+ * (3) A record comes only from answers that were whole, had headings we know, and were shorter than what
+ *     was asked about; nothing in it is there that verification refuses, and no constraint of the
+ *     harvester's is missing.
  * (4) At most COMPACT_ASK_TRIES requests a part.
  */
 #ifndef COMPACT_ASK_H
@@ -88,9 +90,9 @@ struct compact_ask_report {
 };
 
 /*
- * The record of the whole input, in the arena, verified and repaired. BOBBIN_EPROVIDER if any part has no usable answer:
- * then the segment is left to the rules, and ret_report says why. BOBBIN_ENOMEM. `harvester` NULL: coverage is not
- * checked.
+ * The record of the whole input, in the arena, verified and repaired. BOBBIN_EPROVIDER if any part has
+ * no usable answer: then the segment is left to the rules, and ret_report says why. BOBBIN_ENOMEM.
+ * `harvester` NULL: coverage is not checked.
  */
 int compact_ask_finish(struct compact_ask *ask, const struct deriver *harvester, struct arena *arena,
 	struct compact_record *ret_record, struct compact_ask_report *ret_report, struct bobbin_error *error);

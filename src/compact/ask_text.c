@@ -70,7 +70,8 @@ void ask_add_message(const struct derive_message *message, uint32_t ordinal, str
 	}
 }
 
-/* What lies between two offsets of a message's rendering. A piece that begins inside says whose it is. */
+/* What lies between two offsets of a message's rendering. A piece that begins inside says whose it is.
+ * */
 static void add_piece(const struct derive_message *message, uint32_t ordinal, size_t from, size_t to,
 	struct buffer *scratch, struct buffer *out)
 {

@@ -6,7 +6,8 @@
 #include "compact/derive.h"
 #include "tokens/counter.h"
 
-/* A part: from a place in one message to a place in another. Offsets are into the message's own rendering. */
+/* A part: from a place in one message to a place in another. Offsets are into the message's own
+ * rendering. */
 struct ask_part {
 	uint32_t from, to; /* messages, `to` exclusive */
 	size_t from_byte,

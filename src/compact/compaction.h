@@ -7,12 +7,13 @@
  *	 "floor":null,"tokens":612,"text":"TASK\n…","record":{…},"verify":{…}}
  *	{"type":"reconcile","covers":["m1","m40"],"record":{"signals":[…]},"deriver":"…"}
  *
- * `text` is what is shown: newer code renders no old record anew. `source` is source_digest() of all positions before the
- * inner cut, or before the cut if there is none; it covers content alone, so a fork's line has the same.
+ * `text` is what is shown: newer code renders no old record anew. `source` is source_digest() of all
+ * positions before the inner cut, or before the cut if there is none; it covers content alone, so a
+ * fork's line has the same.
  *
- * Invariants: (1) a compaction is used only if compaction_stale() finds nothing; (2) the same function decides at commit
- * and at every later use, so what was refused once is never believed later; (3) a line whose text or digest is missing
- * or of the wrong type is no compaction.
+ * Invariants: (1) a compaction is used only if compaction_stale() finds nothing; (2) the same function
+ * decides at commit and at every later use, so what was refused once is never believed later; (3) a line
+ * whose text or digest is missing or of the wrong type is no compaction.
  */
 #ifndef COMPACT_COMPACTION_H
 #define COMPACT_COMPACTION_H
@@ -65,13 +66,14 @@ static inline size_t compaction_end(size_t cut, size_t inner)
 }
 
 /*
- * Why it must not be used, in a few words of static text; *ret_reason NULL if it may. The cut must be a turn start of a
- * person, the inner cut a round start of that turn. 0, or an error of the path.
+ * Why it must not be used, in a few words of static text; *ret_reason NULL if it may. The cut must be a
+ * turn start of a person, the inner cut a round start of that turn. 0, or an error of the path.
  */
 int compaction_stale(const struct compaction *compaction, const struct compaction_now *now,
 	const struct path *path, const char **ret_reason, struct bobbin_error *error);
 
-/* For window_plan: with `stale` set if it must not be used. The text lives as long as the compaction's. */
+/* For window_plan: with `stale` set if it must not be used. The text lives as long as the compaction's.
+ * */
 int compaction_window_record(const struct compaction *compaction, const struct compaction_now *now,
 	const struct path *path, struct window_record *ret_record, struct bobbin_error *error);
 
@@ -79,8 +81,8 @@ int compaction_window_record(const struct compaction *compaction, const struct c
 int segments_digest(const char *const *keys, size_t count, char ret_digest[SEGMENT_KEY_BYTES]);
 
 /*
- * Why a result is not worth having; NULL: it is. A record without items counts as none; one that does not
- * make the view smaller is of no use.
+ * Why a result is not worth having; NULL: it is. A record without items counts as none; one that does
+ * not make the view smaller is of no use.
  */
 struct compaction_gain {
 	uint64_t view_before, view_after; /* tokens */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dates as people write them: 2031-04-09, 9.4.2031, April 9th, 2031, 9 de abril de 2031, 2031年4月9日. Of 4/9/2031 both
- * readings count as the same date when it is looked for; read, it is month/day unless only day/month is possible.
+ * Dates as people write them: 2031-04-09, 9.4.2031, April 9th, 2031, 9 de abril de 2031, 2031年4月9日. Of
+ * 4/9/2031 both readings count as the same date when it is looked for; read, it is month/day unless only
+ * day/month is possible.
  */
 #ifndef COMPACT_DATES_H
 #define COMPACT_DATES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a derivation's input: messages decoded once, calls tied to their results. Invariants: derive.h. */
+/* Reading a derivation's input: messages decoded once, calls tied to their results. Invariants:
+ * derive.h. */
 #include "compact/derive.h"
 
 #include "base/limits.h"

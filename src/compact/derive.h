@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Deriving: from a segment's raw messages to its record. This header is what derivers share: the input, decoded once,
- * and the table by which they are called.
+ * Deriving: from a segment's raw messages to its record. This header is what derivers share: the input,
+ * decoded once, and the table by which they are called.
  *
  *	struct derive_input input;
  *	rc = derive_input_read(path, segment.from, segment.to, &arena, &input, error);
@@ -9,9 +9,11 @@
  *	rc = rules_deriver.derive(rules_deriver.context, &input, &record, error);
  *
  * Invariants:
- * (1) Input is valid UTF-8 without NUL bytes (both replaced by U+FFFD), whatever the log holds; it lives in the arena.
- * (2) A deriver adds items whose sources are ordinals (place 0 … count - 1) of this input, and no others; it writes
- *     nothing into the input and keeps nothing between calls: equal input, equal record.
+ * (1) Input is valid UTF-8 without NUL bytes (both replaced by U+FFFD), whatever the log holds; it lives
+ *     in the arena.
+ * (2) A deriver adds items whose sources are ordinals (place 0 … count - 1) of this input, and no
+ *     others; it writes nothing into the input and keeps nothing between calls: equal input, equal
+ *     record.
  * (3) A person's words are messages for which derive_is_person() holds, and nothing else.
  */
 #ifndef COMPACT_DERIVE_H

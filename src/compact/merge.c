@@ -2,11 +2,12 @@
 /*
  * Collecting the items of segment records, and joining those before a cut.
  *
- * Adding does what does not depend on the cut: places become positions, statements are normalised and hashed. Finishing
- * goes through the entries once: it keeps those before the cut, joins equal ones through a hash table, and then lets
- * reconcile.c set states.
+ * Adding does what does not depend on the cut: places become positions, statements are normalised and
+ * hashed. Finishing goes through the entries once: it keeps those before the cut, joins equal ones
+ * through a hash table, and then lets reconcile.c set states.
  *
- * Invariants: those of merge.h, and (5) entries are in the order of their ranges, inside a range of their first source.
+ * Invariants: those of merge.h, and (5) entries are in the order of their ranges, inside a range of
+ * their first source.
  */
 #include "compact/merge.h"
 

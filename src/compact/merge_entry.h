@@ -13,9 +13,9 @@ struct merge_entry {
 };
 
 /*
- * Sets states: facts superseded by later ones of their key, and what the record's signals say. Then takes the signals
- * out, those of persons that met nothing as decisions. entries[i] belongs to items[i] and moves with it. 0 or
- * BOBBIN_ENOMEM.
+ * Sets states: facts superseded by later ones of their key, and what the record's signals say. Then
+ * takes the signals out, those of persons that met nothing as decisions. entries[i] belongs to items[i]
+ * and moves with it. 0 or BOBBIN_ENOMEM.
  */
 int reconcile(struct compact_record *record, struct merge_entry *entries);
 

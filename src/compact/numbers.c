@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading numbers. Words are in number_words.inc; German ones are made of parts ("zweitausend"), Chinese ones of
- * characters.
+ * Reading numbers. Words are in number_words.inc; German ones are made of parts ("zweitausend"), Chinese
+ * ones of characters.
  */
 #include "compact/numbers.h"
 

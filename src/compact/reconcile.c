@@ -5,12 +5,13 @@
  *	m1   constraint  Do NOT push to main.           key "push main"
  *	m30  signal      You may push to main now.      key "push main", lifted        → m1 is lifted, proof m30
  *
- * A signal whose text is an item's text means that item. Otherwise it means the earlier items of its kind with which it
- * has the most words in common, if that is at least half of the words of the shorter of the two. A signal without words
- * of its own ("done", "never mind") means the latest open item of its kind.
+ * A signal whose text is an item's text means that item. Otherwise it means the earlier items of its
+ * kind with which it has the most words in common, if that is at least half of the words of the shorter
+ * of the two. A signal without words of its own ("done", "never mind") means the latest open item of its
+ * kind.
  *
- * Invariants: (1) states are set, texts never changed; (2) a constraint's state is set only by a person's signal; (3) an
- * item stated again after the signal is not touched by it.
+ * Invariants: (1) states are set, texts never changed; (2) a constraint's state is set only by a
+ * person's signal; (3) an item stated again after the signal is not touched by it.
  */
 #include "base/alloc.h"
 #include "compact/merge_entry.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The compaction record: what is known about messages that are no longer shown, as items under headings. One
- * structure serves the record of a segment (items cite ordinals), the merge of many (items cite ids) and records
- * that others wrote (plain text under headings).
+ * The compaction record: what is known about messages that are no longer shown, as items under headings.
+ * One structure serves the record of a segment (items cite ordinals), the merge of many (items cite ids)
+ * and records that others wrote (plain text under headings).
  *
  *	TASK
  *	- open: Move the login service to the new cluster [user m1]
@@ -24,14 +24,15 @@
  *	- 14 more facts: recall m12–m40
  *
  * Invariants:
- * (1) All memory is the arena's; an item's text, reason and key are one line of valid UTF-8 each, without control
- *     characters, and text is never empty.
- * (2) An item's sources are distinct and ascending by place. A segment record's places are ordinals inside the segment
- *     and its ids are empty; a merged record has both places (positions on the path) and ids.
+ * (1) All memory is the arena's; an item's text, reason and key are one line of valid UTF-8 each,
+ *     without control characters, and text is never empty.
+ * (2) An item's sources are distinct and ascending by place. A segment record's places are ordinals
+ *     inside the segment and its ids are empty; a merged record has both places (positions on the path)
+ *     and ids.
  * (3) Items keep the order in which they were added; writers group them by kind and keep that order.
- * (4) Reading back the JSON that was written gives equal items; the text form gives kind, state, speaker, text, reason,
- *     sources and proof (where text itself has " — because ", reason begins at the last one). Unknown members and odd
- *     lines are never an error.
+ * (4) Reading back the JSON that was written gives equal items; the text form gives kind, state,
+ *     speaker, text, reason, sources and proof (where text itself has " — because ", reason begins at
+ *     the last one). Unknown members and odd lines are never an error.
  */
 #ifndef COMPACT_RECORD_H
 #define COMPACT_RECORD_H
@@ -78,7 +79,8 @@ enum item_state {
 	ITEM_STATES,
 };
 
-/* Whose words or doing it is. Only what a person typed is BY_USER: not injected text, not a tool that imitates one. */
+/* Whose words or doing it is. Only what a person typed is BY_USER: not injected text, not a tool that
+ * imitates one. */
 enum item_by { BY_NOBODY, BY_USER, BY_ASSISTANT, BY_TOOL };
 
 /* What kind of value a fact carries; ranks facts and groups them. */
@@ -153,11 +155,12 @@ void compact_record_init(struct compact_record *record, struct arena *arena);
 struct compact_item compact_item_make(enum item_kind kind);
 
 /*
- * Adds a copy. Text, reason, key and language are copied and cleaned: runs of white space and control characters become
- * one space, both ends are trimmed, invalid UTF-8 becomes U+FFFD, and over ITEM_TEXT_BYTES (for a constraint:
- * ITEM_CONSTRAINT_BYTES) the middle is left out with " […] ". Sources are copied, sorted, made distinct. An item
- * without text is not added. Returns the item, valid until the next one is added, or NULL when memory is out or there
- * is no text: `ret_error` (NULL allowed) tells which.
+ * Adds a copy. Text, reason, key and language are copied and cleaned: runs of white space and control
+ * characters become one space, both ends are trimmed, invalid UTF-8 becomes U+FFFD, and over
+ * ITEM_TEXT_BYTES (for a constraint: ITEM_CONSTRAINT_BYTES) the middle is left out with " […] ". Sources
+ * are copied, sorted, made distinct. An item without text is not added. Returns the item, valid until
+ * the next one is added, or NULL when memory is out or there is no text: `ret_error` (NULL allowed)
+ * tells which.
  */
 struct compact_item *compact_record_add(
 	struct compact_record *record, const struct compact_item *item, int *ret_error);
@@ -165,7 +168,8 @@ struct compact_item *compact_record_add(
 #define ITEM_CONSTRAINT_BYTES 16384
 #define ITEM_SOURCES_MAX 64 /* a later source replaces the last but keeps the first */
 
-/* The common case: one item said by `by` in the message at `place`. 0 or BOBBIN_ENOMEM; no text: nothing added, 0. */
+/* The common case: one item said by `by` in the message at `place`. 0 or BOBBIN_ENOMEM; no text: nothing
+ * added, 0. */
 int compact_record_add_text(struct compact_record *record, enum item_kind kind, enum item_state state,
 	enum item_by by, uint32_t place, struct slice text);
 
@@ -190,7 +194,8 @@ static inline bool item_is_binding(const struct compact_item *item)
 	return item->kind == ITEM_CONSTRAINT && item->state == STATE_BINDING;
 }
 
-/* "TASK", … as headings; "task", "constraints", … as JSON members; "open", "binding", …; "user", …; "path", …. */
+/* "TASK", … as headings; "task", "constraints", … as JSON members; "open", "binding", …; "user", …;
+ * "path", …. */
 const char *item_kind_heading(enum item_kind kind);
 const char *item_kind_member(enum item_kind kind);
 const char *item_kind_plural(enum item_kind kind);  /* "facts", for sentences */
@@ -212,32 +217,35 @@ bool item_state_fits(enum item_kind kind, enum item_state state);
  * "from" has ids (strings) where they are known, else 1-based ordinals.
  */
 void compact_record_write_json(const struct compact_record *record, struct buffer *out);
-/* Adds what is in `value` to `record`. Items without text and members of the wrong type are skipped and counted in
- * ret_skipped (NULL allowed). BOBBIN_EINPUT if it is not an object; BOBBIN_ENOMEM. */
+/* Adds what is in `value` to `record`. Items without text and members of the wrong type are skipped and
+ * counted in ret_skipped (NULL allowed). BOBBIN_EINPUT if it is not an object; BOBBIN_ENOMEM. */
 int compact_record_read_json(struct compact_record *record, const struct json *value, size_t *ret_skipped,
 	struct bobbin_error *error);
 
 /* ---- The text form (compact/record_text.c) */
 
 /*
- * One item as its line, without "- " and line break; of more than `sources_max` sources (0: all are shown) the first
- * ones, "…" and the last. Not in it: tag, key, language, exact, and whether nobody or the assistant said it.
+ * One item as its line, without "- " and line break; of more than `sources_max` sources (0: all are
+ * shown) the first ones, "…" and the last. Not in it: tag, key, language, exact, and whether nobody or
+ * the assistant said it.
  */
 void compact_item_write_text(const struct compact_item *item, unsigned sources_max, struct buffer *out);
 /* "14 more facts: recall m12–m40", likewise. */
 void compact_pointer_write_text(const struct compact_pointer *pointer, struct buffer *out);
 #define POINTERS_HEADING "NOT HERE"
-/* All of it, in order, without regard to a budget (compact/render.h does that); "" for a record without anything. */
+/* All of it, in order, without regard to a budget (compact/render.h does that); "" for a record without
+ * anything. */
 void compact_record_write_text(const struct compact_record *record, unsigned sources_max, struct buffer *out);
 /*
- * Reads plain text under headings: ours, Markdown's (`## Constraints:`, `**Facts**`, numbered lists, `* `), and common
- * other names for the same things ("Goal", "Rules", "Key Decisions", "Critical Context", "Next Steps", "Errors").
- * Under a heading each list entry, else each line, is an item; text before the first heading and under unknown ones
- * becomes facts. Never fails on content. 0 or BOBBIN_ENOMEM.
+ * Reads plain text under headings: ours, Markdown's (`## Constraints:`, `**Facts**`, numbered lists, `*
+ * `), and common other names for the same things ("Goal", "Rules", "Key Decisions", "Critical Context",
+ * "Next Steps", "Errors"). Under a heading each list entry, else each line, is an item; text before the
+ * first heading and under unknown ones becomes facts. Never fails on content. 0 or BOBBIN_ENOMEM.
  */
 int compact_record_read_text(struct compact_record *record, struct slice text, struct bobbin_error *error);
 
-/* Turns ids into places, for records read back: place_of returns SOURCE_NOWHERE for an id it does not know. */
+/* Turns ids into places, for records read back: place_of returns SOURCE_NOWHERE for an id it does not
+ * know. */
 void compact_record_place(
 	struct compact_record *record, uint32_t (*place_of)(void *context, struct slice id), void *context);
 

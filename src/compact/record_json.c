@@ -2,8 +2,8 @@
 /*
  * Records as JSON, in and out.
  *
- * Invariants: (1) what is written is read back equal; (2) members that are empty or false are left out; (3) reading
- * takes anything: a member of the wrong type counts as absent, an item without text as none.
+ * Invariants: (1) what is written is read back equal; (2) members that are empty or false are left out;
+ * (3) reading takes anything: a member of the wrong type counts as absent, an item without text as none.
  */
 #include "compact/record.h"
 

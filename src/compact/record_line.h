@@ -16,7 +16,8 @@ static inline bool line_has_reason(enum item_kind kind)
 	return kind == ITEM_DECISION || kind == ITEM_TRIED;
 }
 
-/* Whether `text` begins with "state: " or "state (proof): "; then the word, the proof (or empty) and their length. */
+/* Whether `text` begins with "state: " or "state (proof): "; then the word, the proof (or empty) and
+ * their length. */
 bool line_state_prefix(struct slice text, struct slice *ret_word, struct slice *ret_proof, size_t *ret_len);
 
 /* Reads one line without bullet as an item of this kind and adds it. 0 or BOBBIN_ENOMEM. */

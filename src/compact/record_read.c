@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading records that are plain text under headings: our own lines, and what other products and models write.
+ * Reading records that are plain text under headings: our own lines, and what other products and models
+ * write.
  *
- * Invariants: (1) no text is an error; (2) every entry under a heading becomes one item of that heading's kind, all
- * other text facts: what a foreign summary claims is never left unchecked because of where it stands; (3) sources are
- * read only from a last pair of brackets that holds nothing else.
+ * Invariants: (1) no text is an error; (2) every entry under a heading becomes one item of that
+ * heading's kind, all other text facts: what a foreign summary claims is never left unchecked because of
+ * where it stands; (3) sources are read only from a last pair of brackets that holds nothing else.
  */
 #include "compact/record.h"
 

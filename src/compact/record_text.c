@@ -4,8 +4,8 @@
  *
  *	state (proof): text — because reason [counted user m1, m3 … m9]
  *
- * Invariants: (1) an item is one line; (2) what could be mistaken for a state, a reason or sources is written so that it
- * is not; (3) ids that are not of the form m<number> stand in quotes.
+ * Invariants: (1) an item is one line; (2) what could be mistaken for a state, a reason or sources is
+ * written so that it is not; (3) ids that are not of the form m<number> stand in quotes.
  */
 #include "compact/record.h"
 

@@ -2,8 +2,8 @@
 /*
  * The words of records: headings, members, states, speakers.
  *
- * Invariants: (1) tables are in the order of their enums; (2) a state's word is one word, so that "word: text" can be
- * read back.
+ * Invariants: (1) tables are in the order of their enums; (2) a state's word is one word, so that "word:
+ * text" can be read back.
  */
 #include "compact/record.h"
 

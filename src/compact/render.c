@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Choosing by rank within a budget. Each line is counted alone; a join of lines never has more tokens than its lines,
- * but for counters that are not additive, so the whole text is counted once more at the end, and what came last gives
- * way if it should be too long.
+ * Choosing by rank within a budget. Each line is counted alone; a join of lines never has more tokens
+ * than its lines, but for counters that are not additive, so the whole text is counted once more at the
+ * end, and what came last gives way if it should be too long.
  *
  * Invariants: those of render.h.
  */
@@ -285,7 +285,8 @@ static int write_out(struct chooser *chooser, const struct compact_item *items, 
 	return count_text(chooser, &text, &chooser->report.tokens);
 }
 
-/* Takes back what was kept last, about `over` tokens of it; never a binding constraint. False: nothing is left. */
+/* Takes back what was kept last, about `over` tokens of it; never a binding constraint. False: nothing
+ * is left. */
 static bool give_way(struct chooser *chooser, uint64_t over)
 {
 	uint64_t freed = 0;

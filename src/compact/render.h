@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a merged record to the one that is shown: what fits the budget is kept by rank, what does not is said.
+ * From a merged record to the one that is shown: what fits the budget is kept by rank, what does not is
+ * said.
  *
- * Order of keeping: binding constraints (always, whatever the budget); lifted ones; open tasks; rejected options with
- * their reason and attempts that failed; choices; open questions; facts (a person's first, then named values, then
- * newest); files that were changed; attempts that worked; files that were read; what is done, answered or superseded.
+ * Order of keeping: binding constraints (always, whatever the budget); lifted ones; open tasks; rejected
+ * options with their reason and attempts that failed; choices; open questions; facts (a person's first,
+ * then named values, then newest); files that were changed; attempts that worked; files that were read;
+ * what is done, answered or superseded.
  *
  * Invariants:
  * (1) Every binding constraint of the input is in the result.
@@ -36,9 +38,9 @@ struct render_report {
 };
 
 /*
- * Chooses what fits into `ret_record` (in the arena; ids come from `path`, or stay as they are with NULL) and appends
- * its text to `out`: what a window_record shows, and what `record` prints. An input without items gives "". 0,
- * BOBBIN_ENOMEM, BOBBIN_ELIMIT, errors of the path.
+ * Chooses what fits into `ret_record` (in the arena; ids come from `path`, or stay as they are with
+ * NULL) and appends its text to `out`: what a window_record shows, and what `record` prints. An input
+ * without items gives "". 0, BOBBIN_ENOMEM, BOBBIN_ELIMIT, errors of the path.
  */
 int compact_render(const struct compact_record *record, const struct path *path,
 	const struct render_options *options, struct arena *arena, struct compact_record *ret_record,

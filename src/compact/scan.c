@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See scan.h. The loop over a text is the hot one: a table look-up, a multiplication and a branch a byte. */
+/* See scan.h. The loop over a text is the hot one: a table look-up, a multiplication and a branch a
+ * byte. */
 #include "compact/scan.h"
 
 #include "base/error.h"
@@ -9,8 +10,8 @@
 #define HASH_START 0xcbf29ce484222325ull
 #define HASH_FACTOR 0x100000001b3ull
 
-/* What a byte is: part of a word, its lower-case form; 0: a separator; 1: the first byte of a code point beyond ASCII;
- * 2: a later one of it. */
+/* What a byte is: part of a word, its lower-case form; 0: a separator; 1: the first byte of a code point
+ * beyond ASCII; 2: a later one of it. */
 #define SAME(c) [c] = (c)
 #define BOTH(c) [c] = (c), [(c)-32] = (c)
 #define LATER(c)                                                                                             \
@@ -64,7 +65,8 @@ static size_t hash_word(struct slice text, size_t at, uint64_t *ret_hash)
 	return at;
 }
 
-/* Blanks as records clean them away: white space, no-break and ideographic space. Bytes of one; 0: none. */
+/* Blanks as records clean them away: white space, no-break and ideographic space. Bytes of one; 0: none.
+ * */
 static size_t blank_at(struct slice text, size_t at)
 {
 	if (at >= text.len)

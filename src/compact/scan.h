@@ -2,12 +2,15 @@
 /*
  * Looking for many patterns at once in much text: one pass that hashes words and asks a small table.
  *
- * A word is a run of ASCII letters and digits, or one code point beyond ASCII. Each pattern is found by its first two
- * words; a bitmap of 64 Kbit says for almost every word of a text that no pattern begins with it, and only for the
- * others a table is asked. So the cost is that of hashing the text, whatever the number of patterns.
+ * A word is a run of ASCII letters and digits, or one code point beyond ASCII. Each pattern is found by
+ * its first two words; a bitmap of 64 Kbit says for almost every word of a text that no pattern begins
+ * with it, and only for the others a table is asked. So the cost is that of hashing the text, whatever
+ * the number of patterns.
  *
- * Invariants: (1) a match begins and ends at a word's end or beginning: "10" is not found in "100", in "x10" or in "1.10";
- * (2) a blank in a pattern meets any run of blanks, but not none; (3) every place where a pattern stands is reported.
+ * Invariants: (1) a match begins and ends at a word's end or beginning: "10" is not found in "100", in
+ * "x10" or in "1.10";
+ * (2) a blank in a pattern meets any run of blanks, but not none; (3) every place where a pattern stands
+ *     is reported.
  */
 #ifndef COMPACT_SCAN_H
 #define COMPACT_SCAN_H
@@ -47,7 +50,8 @@ struct scanner {
 };
 
 void scanner_init(struct scanner *scanner, struct arena *arena);
-/* Adds a pattern; text is not copied. One without a word is not added, and ret_added (NULL allowed) says so. */
+/* Adds a pattern; text is not copied. One without a word is not added, and ret_added (NULL allowed) says
+ * so. */
 int scanner_add(
 	struct scanner *scanner, struct slice text, enum scan_case how, uint32_t value, bool *ret_added);
 /* Number words are reported too. 0 or BOBBIN_ENOMEM. */

@@ -2,8 +2,8 @@
 /*
  * Dividing the line, and naming what was divided.
  *
- * Invariants: those of segment.h. The division (1) looks ahead by exactly one message, and (2) keeps no state between
- * segments, so that it can begin at any segment's end.
+ * Invariants: those of segment.h. The division (1) looks ahead by exactly one message, and (2) keeps no
+ * state between segments, so that it can begin at any segment's end.
  */
 #include "compact/segment.h"
 

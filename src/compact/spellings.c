@@ -94,7 +94,8 @@ static int number_spellings(struct speller *speller)
 	return rc;
 }
 
-/* A path also stands in a source that has it relative or absolute: what follows is decided by whoever looks. */
+/* A path also stands in a source that has it relative or absolute: what follows is decided by whoever
+ * looks. */
 static int path_spellings(struct speller *speller)
 {
 	struct slice text = speller->value->text;

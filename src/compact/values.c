@@ -2,9 +2,9 @@
 /*
  * Finding values by their shape.
  *
- * The text is cut into tokens at blanks, quotation marks, brackets and everything beyond ASCII; a token's outer
- * punctuation is taken off. What is left is a value if it has a digit, an @ or an underscore, looks like a path, like a
- * file name, or like an identifier with a hump (fooBar).
+ * The text is cut into tokens at blanks, quotation marks, brackets and everything beyond ASCII; a
+ * token's outer punctuation is taken off. What is left is a value if it has a digit, an @ or an
+ * underscore, looks like a path, like a file name, or like an identifier with a hump (fooBar).
  */
 #include "compact/values.h"
 
@@ -120,7 +120,8 @@ static bool looks_like_path(struct slice token)
 	return marked || slashes > 1 || token.data[0] == '/' || token.data[0] == '~';
 }
 
-/* name.ext with two letters or more before the dot and an extension of one to five; or a dotted name of three parts. */
+/* name.ext with two letters or more before the dot and an extension of one to five; or a dotted name of
+ * three parts. */
 static bool looks_like_name(struct slice token)
 {
 	const char *dot = memrchr(token.data, '.', token.len);
@@ -176,8 +177,8 @@ static bool is_ordinal_ending(struct slice word)
 	return slice_is(word, "st") || slice_is(word, "nd") || slice_is(word, "rd") || slice_is(word, "th");
 }
 
-/* Whether the token is a number, maybe with a currency before it and a unit behind it. A sign is kept: it is told
- * apart by the spelling. */
+/* Whether the token is a number, maybe with a currency before it and a unit behind it. A sign is kept:
+ * it is told apart by the spelling. */
 static bool read_number(struct slice token, struct slice after, struct value *value)
 {
 	struct slice rest = token;
@@ -230,7 +231,8 @@ static int read_token(struct values_reader *reader, struct slice token)
 	return reader->add(reader->context, &value);
 }
 
-/* A number in words counts from thirteen on or with two words: smaller ones are often no count of anything. */
+/* A number in words counts from thirteen on or with two words: smaller ones are often no count of
+ * anything. */
 static size_t read_words(struct values_reader *reader, size_t at, int *error)
 {
 	struct value value = {.kind = VALUE_NUMBER, .words = true};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values in a statement: what must stand in its source. Ids, numbers, dates, paths, addresses, quotations.
+ * The values in a statement: what must stand in its source. Ids, numbers, dates, paths, addresses,
+ * quotations.
  *
  *	The database moved to 10.2.3.4:5051 on 9 April 2031, "for good"; see src/db.c, cost $1,200.
  *	                      id                date          quotation      path          number
  *
- * Invariants: (1) values are spans of the text, in order, and do not overlap, but for those inside a quotation; (2)
- * plain words are no values, however capitalised.
+ * Invariants: (1) values are spans of the text, in order, and do not overlap, but for those inside a
+ * quotation; (2) plain words are no values, however capitalised.
  */
 #ifndef COMPACT_VALUES_H
 #define COMPACT_VALUES_H

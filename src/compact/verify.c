@@ -2,9 +2,9 @@
 /*
  * Collecting what a record claims, and looking for it in the messages.
  *
- * A claim is one value of one item. The scanner finds spellings of values; a hit at a message sets flags of the claim:
- * found at all, found in a person's message, found where the item says. What is still missing after the last message is
- * a violation (verify_result.c).
+ * A claim is one value of one item. The scanner finds spellings of values; a hit at a message sets flags
+ * of the claim: found at all, found in a person's message, found where the item says. What is still
+ * missing after the last message is a violation (verify_result.c).
  */
 #include "compact/verify.h"
 
@@ -74,7 +74,8 @@ static int add_part(struct claimer *claimer, struct slice text, uint32_t whole, 
 	return scanner_add(&claimer->verify->scanner, text, SCAN_EXACT, claim, NULL);
 }
 
-/* An absolute path may be a folder told in one place and a path relative to it in another: /repo and src/a.c. */
+/* An absolute path may be a folder told in one place and a path relative to it in another: /repo and
+ * src/a.c. */
 static int add_path_parts(struct claimer *claimer, struct slice path, uint32_t whole)
 {
 	size_t slashes = 0;

@@ -9,16 +9,17 @@
  *	rc = verify_finish(verify, &options, &arena, &result, error);
  *	verify_free(verify);
  *
- * Containment: each value (values.h) of an item's text and reason stands in the messages the item cites (or in a message
- * of the same round), in any of the spellings of numbers, dates and paths; without citation, anywhere in the covered
- * messages. A statement that claims to be verbatim stands there as it is.
- * Provenance: what is said to be the user's (by BY_USER, a constraint, or in words: "the user asked") stands in a message a
- * person typed. Tool output, injected text and assistant text that imitate one do not count.
- * Coverage: each constraint that the harvester finds in the covered messages and that still binds is in the record as
- * binding, word for word; one that was lifted is not shown as binding.
+ * Containment: each value (values.h) of an item's text and reason stands in the messages the item cites
+ * (or in a message of the same round), in any of the spellings of numbers, dates and paths; without
+ * citation, anywhere in the covered messages. A statement that claims to be verbatim stands there as it
+ * is. Provenance: what is said to be the user's (by BY_USER, a constraint, or in words: "the user
+ * asked") stands in a message a person typed. Tool output, injected text and assistant text that imitate
+ * one do not count. Coverage: each constraint that the harvester finds in the covered messages and that
+ * still binds is in the record as binding, word for word; one that was lifted is not shown as binding.
  *
- * Invariants: (1) the cost is one pass over the messages, whatever the number of values; (2) messages may be given in
- * any division, and their memory may go after each call; (3) nothing is accepted because it stands in the record.
+ * Invariants: (1) the cost is one pass over the messages, whatever the number of values; (2) messages
+ * may be given in any division, and their memory may go after each call; (3) nothing is accepted because
+ * it stands in the record.
  */
 #ifndef COMPACT_VERIFY_H
 #define COMPACT_VERIFY_H
@@ -60,14 +61,15 @@ struct verify_result {
 
 struct verify;
 
-/* `record` must outlive it; its places are positions (compact_record_place), or ordinals if the messages are given from
- * position 0. `harvester` NULL: coverage is not checked. 0 or BOBBIN_ENOMEM. */
+/* `record` must outlive it; its places are positions (compact_record_place), or ordinals if the messages
+ * are given from position 0. `harvester` NULL: coverage is not checked. 0 or BOBBIN_ENOMEM. */
 int verify_new(const struct compact_record *record, const struct deriver *harvester,
 	struct verify **ret_verify, struct bobbin_error *error);
 /* The next covered messages, the first of which is at position `from`. */
 int verify_messages(
 	struct verify *verify, const struct derive_input *input, size_t from, struct bobbin_error *error);
-/* The result, in the arena. `options`: which constraints are covered (compact_merge_finish); NULL: all. */
+/* The result, in the arena. `options`: which constraints are covered (compact_merge_finish); NULL: all.
+ * */
 int verify_finish(struct verify *verify, const struct compact_merge_options *options, struct arena *arena,
 	struct verify_result *ret_result, struct bobbin_error *error);
 void verify_free(struct verify *verify); /* NULL allowed */
@@ -78,13 +80,14 @@ int verify_segment(const struct compact_record *record, const struct derive_inpu
 	struct bobbin_error *error);
 
 /*
- * The record without the items that fail, with missing constraints added verbatim, and with states corrected. Dropped
- * items and what was added are in the result that was given. 0 or BOBBIN_ENOMEM.
+ * The record without the items that fail, with missing constraints added verbatim, and with states
+ * corrected. Dropped items and what was added are in the result that was given. 0 or BOBBIN_ENOMEM.
  */
 int verify_repair(const struct compact_record *record, const struct verify_result *result,
 	struct arena *arena, struct compact_record *ret_record, struct bobbin_error *error);
 
-/* One line for each fault, for a person or for the model that is asked again: `"ORD-9912" in FACTS: no message has it`. */
+/* One line for each fault, for a person or for the model that is asked again: `"ORD-9912" in FACTS: no
+ * message has it`. */
 void verify_write_reasons(
 	const struct compact_record *record, const struct verify_result *result, struct buffer *out);
 /* {"ok":…,"values":…,"violations":[…],"missing":[…]} as in log lines and `verify --json`. */

@@ -162,7 +162,8 @@ static bool has_constraint(const struct judge *judge, struct slice statement, bo
 	return false;
 }
 
-/* An item that shows a constraint as binding which the user lifted; unless the same item also states one that binds. */
+/* An item that shows a constraint as binding which the user lifted; unless the same item also states one
+ * that binds. */
 static void judge_lifted(struct judge *judge, const struct compact_record *harvest,
 	const struct compact_item *lifted, struct slice statement)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a message the model sees and a record may be made of: decoded text, call names, arguments, results. Thinking
- * is not (it is dropped from older turns, and never evidence); an image is, by its digest alone.
+ * What of a message the model sees and a record may be made of: decoded text, call names, arguments,
+ * results. Thinking is not (it is dropped from older turns, and never evidence); an image is, by its
+ * digest alone.
  *
- * Invariants: (1) pieces come in the message's order and are a pure function of its record's bytes; (2) pieces point
- * into the record or the arena.
+ * Invariants: (1) pieces come in the message's order and are a pure function of its record's bytes; (2)
+ * pieces point into the record or the arena.
  */
 #ifndef COMPACT_VISIBLE_H
 #define COMPACT_VISIBLE_H
