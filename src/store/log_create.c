@@ -12,7 +12,7 @@
 #include "store/record.h"
 #include "store/store_internal.h"
 
-#define NEW_ID_TRIES 8 /* 50 random bits a try */
+#define NEW_ID_TRIES 8	    /* 50 random bits a try */
 #define TEMPORARY_TRIES 100 /* each one lost means that somebody else got on */
 
 static int fill_and_link(struct store *store, int file, const char *temporary, const char *name,
@@ -38,8 +38,9 @@ static int fill_and_link(struct store *store, int file, const char *temporary, c
 	return 0;
 }
 
-/* A new temporary file. What a crash left under its name may be a second name of a log that is in use, or was: a
- * handle to that one would take the new log for its own. So nothing that ever had content is written into. */
+/* A new temporary file. What a crash left under its name may be a second name of a log that is in use, or
+ * was: a handle to that one would take the new log for its own. So nothing that ever had content is written
+ * into. */
 static int open_temporary(struct store *store, const char *name, int *ret_file, struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;

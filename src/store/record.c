@@ -153,7 +153,8 @@ static struct slice without_put_in_parent(struct slice members, const struct jso
 	if (!slice_starts_with(members, KEY) || !json_get(stored, "parent", &parent))
 		return members;
 	size_t skipped = sizeof(KEY) - 1 + parent.len + 1;
-	return skipped < members.len ? (struct slice){members.data + skipped, members.len - skipped} : members;
+	return skipped < members.len ? (struct slice){members.data + skipped, members.len - skipped}
+				     : members;
 }
 
 int record_is_same(const struct json *record, const struct json *stored)

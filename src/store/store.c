@@ -75,7 +75,8 @@ static int make_dir(
 	return 0;
 }
 
-/* Syncs the folder above, which has the name of the store's. One that we may not read is left to the system. */
+/* Syncs the folder above, which has the name of the store's. One that we may not read is left to the system.
+ */
 static int sync_above(const struct store *store, struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;
@@ -118,8 +119,8 @@ static int add_ignore_file(const struct store *store, struct bobbin_error *error
 	return rc;
 }
 
-/* A new folder's name is made durable before anything is kept in it. The ignore file, written last, says that this is
- * done: without it whoever made the folder may have died before. */
+/* A new folder's name is made durable before anything is kept in it. The ignore file, written last, says that
+ * this is done: without it whoever made the folder may have died before. */
 static int settle_dir(const struct store *store, bool made, struct bobbin_error *error)
 {
 	struct file_info info;

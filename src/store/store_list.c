@@ -76,8 +76,7 @@ static int find_logs(struct listing *listing, struct bobbin_error *error)
 	return 0;
 }
 
-/* ---- One session's ends
- * ------------------------------------------------------------------------------------- */
+/* ---- One session's ends ---------------------------------------------------------------------------------- */
 
 /* The number of the last whole record that begins within the last bytes of the log. */
 static uint64_t last_seq(const char *tail, size_t len)
@@ -266,8 +265,7 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 	return describe(store, &found, arena, ret_entry, error);
 }
 
-/* ---- Deleting
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Deleting -------------------------------------------------------------------------------------------- */
 
 /* Whether a session refers to `id`, by what its log says. Only logs without a header of ours are read whole.
  */
@@ -318,8 +316,8 @@ static int unlink_files(struct store *store, const char *id, struct bobbin_error
 {
 	static const struct {
 		const char *before, *after;
-	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".jsonl.tmp"}, {".", ".meta.json.tmp"}, {"", ".memory.md"},
-		{"", ".turn"}};
+	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".jsonl.tmp"}, {".", ".meta.json.tmp"},
+		{"", ".memory.md"}, {"", ".turn"}};
 	const struct platform *platform = store->platform;
 	int rc = 0;
 
@@ -369,15 +367,21 @@ static int delete_locked(struct store *store, struct slice id, struct bobbin_err
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error)
 {
 	struct turn_lock *turn;
+	struct file_info info;
+	char name[LOG_NAME_BYTES];
 	int lock;
 
 	if (!id_is_session(id))
 		return error_set(error, BOBBIN_EINVAL, "not a session id");
-	if (!store_has(store, id))
+	memcpy(name, id.data, id.len);
+	memcpy(name + id.len, SUFFIX, sizeof(SUFFIX));
+	int rc = store->platform->info_at(store->platform->context, store->dir, name, &info);
+	if (rc == -ENOENT)
 		return error_set(error, BOBBIN_ENOTFOUND, "there is no session %.*s in %s", (int)id.len,
 			id.data, store->path);
-	int rc = file_open_locked(
-		store->platform, store->dir, STORE_LOCK_NAME, LIMIT_LOCK_WAIT_MS, &lock, error);
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot examine %s", name);
+	rc = file_open_locked(store->platform, store->dir, STORE_LOCK_NAME, LIMIT_LOCK_WAIT_MS, &lock, error);
 	if (rc)
 		return rc;
 	rc = store_turn_lock(store, id, 0, &turn, error);
