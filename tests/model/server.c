@@ -143,14 +143,21 @@ static bool play_step(struct server *server, int connection, const struct server
 	return false;
 }
 
+static bool goes_on(const struct server_step *step)
+{
+	return step->kind == SERVER_SEND || step->kind == SERVER_EACH || step->kind == SERVER_WAIT;
+}
+
 static void serve(struct server *server, int connection)
 {
 	int yes = 1;
 	setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 	struct server_step steps[STEPS_MAX] = {{.kind = SERVER_CLOSE}};
 	pthread_mutex_lock(&server->mutex);
-	for (size_t i = 0; i + 1 < STEPS_MAX && (i == 0 || steps[i - 1].kind != SERVER_CLOSE); i++)
-		steps[i] = server->steps[i];
+	size_t count = 0;
+	do
+		steps[count] = server->steps[count];
+	while (goes_on(&steps[count]) && ++count < STEPS_MAX);
 	server->connections++;
 	pthread_mutex_unlock(&server->mutex);
 	if (!steps[0].unread)

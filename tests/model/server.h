@@ -32,8 +32,8 @@ struct server *server_start(void);
 void server_stop(struct server *server);
 int server_port(const struct server *server);
 
-/* The script of the connections from now on; ends with a SERVER_CLOSE. The steps live until the next call or
- * the end of the server, their texts until they are sent. */
+/* The script of the connections from now on; the last one ends the connection. The steps live until the next
+ * call or the end of the server, their texts until they are sent. */
 void server_play(struct server *server, const struct server_step *steps);
 
 size_t server_connections(struct server *server); /* accepted so far */
