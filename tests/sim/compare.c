@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* What must be there against what is there: bytes against the ledger, the store's answers against the view.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sim/world.h"
+
+static void *make_room(size_t bytes)
+{
+	void *room = malloc(bytes);
+	if (!room)
+		abort();
+	return room;
+}
+
+/* ---- Bytes */
+
+static void check_entry_bytes(struct sim_world *world, int number, const struct sim_line *line)
+{
+	struct sim_entry *entry = &world->ledger.entries[number];
+	const char *id = world->ledger.logs[entry->log].id;
+	bool expected = entry->promise > SIM_NOTHING || entry->seen;
+
+	if (!line) {
+		if (expected)
+			sim_fail(world, "entry %d of %s (m%llu), %s, is not there", number, id,
+				(unsigned long long)entry->seq,
+				entry->promise ? "acknowledged" : "seen before");
+		return;
+	}
+	if (entry->refused)
+		sim_fail(world, "entry %d of %s was refused and is there", number, id);
+	else if (entry->lost)
+		sim_fail(world, "entry %d of %s was lost and is there again", number, id);
+	else if (entry->seq && entry->seq != line->seq)
+		sim_fail(world, "entry %d of %s has seq %llu, not %llu", number, id,
+			(unsigned long long)line->seq, (unsigned long long)entry->seq);
+	entry->seq = line->seq;
+	entry->seen = true;
+}
+
+static void check_lines(struct sim_world *world, const struct sim_scan *scan, int log)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < scan->count; i++) {
+		const struct sim_line *line = &scan->lines[i];
+		if (sim_scan_find(scan, line->entry) != line)
+			sim_fail(world, "entry %d of %s is there twice", line->entry,
+				world->ledger.logs[log].id);
+		if (line->seq && line->seq <= last)
+			sim_fail(world, "in %s seq %llu follows %llu", world->ledger.logs[log].id,
+				(unsigned long long)line->seq, (unsigned long long)last);
+		last = line->seq ? line->seq : last;
+	}
+}
+
+void sim_check_bytes(struct sim_world *world, int number)
+{
+	struct sim_log *log = &world->ledger.logs[number];
+
+	if (!log->exists || world->failure[0])
+		return;
+	if (sim_ledger_find_log(&world->ledger, log->id) != number) {
+		sim_fail(world, "session %s (i%d) vanished", log->id, number);
+		return;
+	}
+	struct sim_scan *scan = make_room(sizeof(*scan));
+	sim_scan(&world->ledger, number, scan);
+	if (!scan->header)
+		sim_fail(world, "the header of %s (i%d) is not what was written", log->id, number);
+	check_lines(world, scan, number);
+	for (int i = 0; i < world->ledger.entry_count; i++)
+		if (world->ledger.entries[i].log == number)
+			check_entry_bytes(world, i, sim_scan_find(scan, i));
+	free(scan);
+}
+
+/* ---- After a power cut */
+
+static void settle_entry(struct sim_entry *entry, bool there)
+{
+	bool must = entry->promise == SIM_SURVIVES_POWER && !entry->doubtful;
+
+	if (there || must)
+		return; /* if it is not there although it must, sim_check_bytes says so */
+	if (entry->promise > SIM_NOTHING || entry->seen || entry->seq)
+		entry->lost = true;
+	entry->promise = SIM_NOTHING;
+	entry->seen = false;
+	entry->seq = 0;
+}
+
+static void put_aside(struct sim_world *world, struct sim_log *log)
+{
+	static const char *const ENDINGS[] = {".jsonl", ".meta.json", ".turn"};
+	char name[SIM_NAME_BYTES];
+
+	for (size_t i = 0; i < sizeof(ENDINGS) / sizeof(ENDINGS[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", log->id, ENDINGS[i]);
+		sim_disk_forget(&world->disk, name);
+	}
+	log->exists = false;
+}
+
+static void settle_log(struct sim_world *world, int number, struct sim_scan *scan)
+{
+	struct sim_log *log = &world->ledger.logs[number];
+
+	sim_scan(&world->ledger, number, scan);
+	if (!scan->header) {
+		if (log->durable_mode)
+			sim_fail(world, "after a power cut the header of %s (i%d) is damaged", log->id,
+				number);
+		put_aside(world, log);
+		return;
+	}
+	for (int i = 0; i < world->ledger.entry_count; i++)
+		if (world->ledger.entries[i].log == number)
+			settle_entry(&world->ledger.entries[i], sim_scan_find(scan, i) != NULL);
+	/* What its line inherits need not have reached the disk if it was not to be durable itself. */
+	if (!log->durable_mode && log->base >= 0)
+		log->excused = true;
+}
+
+void sim_after_power_cut(struct sim_world *world)
+{
+	struct sim_scan *scan = make_room(sizeof(*scan));
+
+	for (int i = 0; i < world->ledger.log_count; i++) {
+		struct sim_log *log = &world->ledger.logs[i];
+		if (log->file < 0)
+			continue;
+		bool there = sim_ledger_find_log(&world->ledger, log->id) == i;
+		if (there && log->deleted)
+			sim_fail(world, "%s (i%d) was deleted and came back", log->id, i);
+		if (!there && log->exists && log->promise == SIM_SURVIVES_POWER && !log->delete_tried)
+			sim_fail(world, "%s (i%d) was acknowledged and its name is lost", log->id, i);
+		log->exists = there;
+		if (there)
+			settle_log(world, i, scan);
+	}
+	free(scan);
+}
+
+/* ---- The store's answers */
+
+struct comparison {
+	struct sim_world *world;
+	struct log *log;
+	int number;
+	const struct sim_view *view;
+	uint32_t nodes[SIM_NODES_MAX]; /* the store's, by ours */
+};
+
+#define DIFFERS(comparison, ...)                                                                             \
+	do {                                                                                                 \
+		char text[400];                                                                              \
+		snprintf(text, sizeof(text), __VA_ARGS__);                                                   \
+		sim_fail((comparison)->world, "%s (i%d): %s",                                                \
+			(comparison)->world->ledger.logs[(comparison)->number].id, (comparison)->number,     \
+			text);                                                                               \
+	} while (0)
+
+static int ours(const struct comparison *comparison, uint32_t node)
+{
+	for (int i = 0; i < comparison->view->count; i++)
+		if (comparison->nodes[i] == node)
+			return i;
+	return -1;
+}
+
+static void compare_node(struct comparison *comparison, int at, struct arena *arena)
+{
+	const struct sim_node *expected = &comparison->view->nodes[at];
+	uint32_t node = comparison->nodes[at], found;
+	struct log_node said;
+	struct message message;
+	char id[PATH_ID_BYTES] = "", members[SIM_ID_BYTES];
+
+	if (log_node(comparison->log, node, &said) || log_node_id(comparison->log, node, id, NULL) ||
+		log_message(comparison->log, node, arena, &message, NULL)) {
+		DIFFERS(comparison, "message %s cannot be read", expected->id);
+		return;
+	}
+	int parent = said.parent == NODE_NONE ? -1 : ours(comparison, said.parent);
+	if (said.parent != NODE_NONE && parent < 0)
+		parent = -2;
+	snprintf(members, sizeof(members), "\"tok\":%d,", expected->entry);
+	if (strcmp(id, expected->id) != 0 || said.seq != expected->seq || said.offset != expected->offset)
+		DIFFERS(comparison, "message %d is %s (%llu), not %s (%llu)", at, id,
+			(unsigned long long)said.seq, expected->id, (unsigned long long)expected->seq);
+	else if (parent != expected->parent)
+		DIFFERS(comparison, "the parent of %s is %d, not %d", id, parent, expected->parent);
+	else if (((said.flags & NODE_LATE) != 0) != expected->late)
+		DIFFERS(comparison, "%s is %slate", id, expected->late ? "not " : "");
+	else if (said.depth != sim_view_depth(comparison->view, at))
+		DIFFERS(comparison, "%s has depth %u", id, said.depth);
+	else if (!memmem(message.record.text, message.record.len, members, strlen(members)))
+		DIFFERS(comparison, "%s has other bytes", id);
+	else if (log_find(comparison->log, slice_of(id), &found, NULL) ||
+		 ours(comparison, found) != sim_view_find(comparison->view, id))
+		DIFFERS(comparison, "%s is not found by its id", id);
+	else if (log_on_line(comparison->log, node, log_head(comparison->log)) !=
+		 sim_view_on_line(comparison->view, at, comparison->view->head))
+		DIFFERS(comparison, "whether %s is on the line", id);
+}
+
+static void compare_nodes(struct comparison *comparison)
+{
+	struct arena arena = ARENA_INIT;
+	uint32_t count = log_node_count(comparison->log);
+	int at = 0;
+
+	for (uint32_t node = 0; node < count; node++)
+		if (log_has_node(comparison->log, node)) {
+			if (at < comparison->view->count)
+				comparison->nodes[at] = node;
+			at++;
+		}
+	if (at != comparison->view->count) {
+		DIFFERS(comparison, "%d messages, not %d", at, comparison->view->count);
+		return;
+	}
+	for (int i = 0; i < at; i++)
+		compare_node(comparison, i, &arena);
+	uint32_t head = log_head(comparison->log);
+	if ((head == NODE_NONE ? -1 : ours(comparison, head)) != comparison->view->head)
+		DIFFERS(comparison, "the head is %d, not %d", head == NODE_NONE ? -1 : ours(comparison, head),
+			comparison->view->head);
+	arena_release(&arena);
+}
+
+/* Every record's bytes, in order, are those of a line of ours. */
+static void compare_records(struct comparison *comparison, const struct sim_scan *scan)
+{
+	const struct sim_file *file =
+		&comparison->world->disk.files[comparison->world->ledger.logs[comparison->number].file];
+	struct arena arena = ARENA_INIT;
+	const char *title = "";
+	char expected_title[SIM_ID_BYTES] = "";
+
+	if (log_record_count(comparison->log) != scan->count + 1)
+		DIFFERS(comparison, "%u records, not %zu", log_record_count(comparison->log),
+			scan->count + 1);
+	for (size_t i = 0; i < scan->count && !comparison->world->failure[0]; i++) {
+		const struct sim_line *line = &scan->lines[i];
+		struct log_record record = {0};
+		struct json json = {0};
+		log_record(comparison->log, (uint32_t)i + 1, &record);
+		int rc = log_record_read(comparison->log, (uint32_t)i + 1, &arena, &json, NULL);
+		if (rc || record.offset != line->offset || record.seq != line->seq || json.len != line->len ||
+			memcmp(json.text, file->data + line->offset, line->len) != 0)
+			DIFFERS(comparison, "record %zu differs", i + 1);
+		if (comparison->world->ledger.entries[line->entry].kind == SIM_TITLE)
+			snprintf(expected_title, sizeof(expected_title), "t%d", line->entry);
+	}
+	title = log_info(comparison->log)->title;
+	if (strcmp(title, expected_title) != 0)
+		DIFFERS(comparison, "the title is '%s', not '%s'", title, expected_title);
+	arena_release(&arena);
+}
+
+static void compare_info(struct comparison *comparison)
+{
+	const struct sim_ledger *ledger = &comparison->world->ledger;
+	const struct sim_log *expected = &ledger->logs[comparison->number];
+	const struct log_info *info = log_info(comparison->log);
+	const char *parent = expected->parent < 0 ? "" : ledger->logs[expected->parent].id;
+
+	if (strcmp(info->parent_id, parent) != 0 || info->forked_at != expected->kept ||
+		strcmp(info->through, expected->through) != 0)
+		DIFFERS(comparison, "forked from '%s' at %llu through '%s'", info->parent_id,
+			(unsigned long long)info->forked_at, info->through);
+	if (info->sync != (expected->durable_mode ? STORE_SYNC_FULL : STORE_SYNC_NONE))
+		DIFFERS(comparison, "its sync mode changed");
+}
+
+/* Lines mixed from two writes have a wrong checksum, and are read and reported: nothing of ours says how. */
+static bool is_mixed(const struct sim_ledger *ledger, int number, struct sim_scan *scan)
+{
+	for (; number >= 0; number = ledger->logs[number].base) {
+		sim_scan(ledger, number, scan);
+		if (scan->odd)
+			return true;
+	}
+	return false;
+}
+
+void sim_compare(struct sim_world *world, struct log *log, int number)
+{
+	struct sim_scan *scan = make_room(sizeof(*scan));
+	struct sim_view *view = make_room(sizeof(*view));
+	struct comparison *comparison = make_room(sizeof(*comparison));
+
+	*comparison = (struct comparison){.world = world, .log = log, .number = number, .view = view};
+	if (is_mixed(&world->ledger, number, scan))
+		world->mixed++;
+	else if (sim_view(&world->ledger, number, view)) {
+		compare_info(comparison);
+		compare_nodes(comparison);
+		sim_scan(&world->ledger, number, scan);
+		compare_records(comparison, scan);
+		world->compared++;
+	} else if (!sim_is_excused(&world->ledger, number))
+		sim_fail(world, "%s (i%d) opens, but what it inherits is not there",
+			world->ledger.logs[number].id, number);
+	free(comparison);
+	free(view);
+	free(scan);
+}

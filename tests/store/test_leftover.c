@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* What a crash leaves beside the logs, and what is done about it. Found by the simulation
+ * (test_simulation.c). */
+#include "store_test.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* A crash between linking a new log and unlinking its temporary name leaves both names. */
+static void leave_second_name(struct world *world)
+{
+	char log[SCRATCH_PATH_BYTES + 32], temporary[SCRATCH_PATH_BYTES + 32];
+
+	snprintf(log, sizeof(log), "%s/main.jsonl", world->dir);
+	snprintf(temporary, sizeof(temporary), "%s/.main.jsonl.tmp", world->dir);
+	assert_int_equal(link(log, temporary), 0);
+}
+
+static int create(struct world *world, struct log **ret_log)
+{
+	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+
+	options.id = SLICE_LITERAL("main");
+	return log_create(world->store, &options, ret_log, &world->error);
+}
+
+static void second_name__does_not_cost_the_log_its_content(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log *log, *other;
+
+	world_open(&world, STORE_SYNC_FULL);
+	log = world_create(&world, "main");
+	say(log, "user", "kept");
+	leave_second_name(&world);
+	assert_int_equal(create(&world, &other), BOBBIN_EEXIST);
+	assert_int_equal(log_refresh(log, &world.error), 0);
+	log_close(log);
+	log = world_log(&world, "main", LOG_READ);
+	assert_string_equal(line_of(log), "m1");
+	assert_string_equal(text_of(log, log_head(log)), "kept");
+	log_close(log);
+	world_close(&world);
+}
+
+static void second_name__goes_with_the_session(void **state)
+{
+	(void)state;
+	struct world world;
+
+	world_open(&world, STORE_SYNC_FULL);
+	log_close(world_create(&world, "main"));
+	leave_second_name(&world);
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), 0);
+	assert_false(scratch_exists(world.dir, ".main.jsonl.tmp"));
+	world_close(&world);
+}
+
+static void second_name__never_becomes_another_session(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log *old, *new;
+	char path[SCRATCH_PATH_BYTES + 32];
+
+	world_open(&world, STORE_SYNC_FULL);
+	old = world_create(&world, "main");
+	leave_second_name(&world);
+	snprintf(path, sizeof(path), "%s/main.jsonl", world.dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(create(&world, &new), 0);
+	/* The same file would be taken for the session that is gone. */
+	assert_int_equal(
+		try_add(old, "{\"role\":\"user\",\"content\":\"lost\"}", &world.error), BOBBIN_ECORRUPT);
+	assert_string_equal(line_of(new), "");
+	log_close(old);
+	log_close(new);
+	world_close(&world);
+}
+
+static void aside__is_acknowledged_again(void **state)
+{
+	(void)state;
+	static const char REPLY[] = "{\"role\":\"assistant\",\"id\":\"r1\",\"content\":\"late\"}";
+	struct world world;
+	struct slice record = SLICE_LITERAL(REPLY);
+	struct log_append_options options = {true, SLICE_LITERAL("m1"), LOG_CONFLICT_ASIDE};
+	struct log_ack ack, again;
+
+	world_open(&world, STORE_SYNC_FULL);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "one");
+	say(log, "user", "two");
+	assert_int_equal(log_append(log, &record, 1, &options, &ack, &world.error), 0);
+	assert_true(ack.aside && !ack.repeated);
+	assert_int_equal(log_append(log, &record, 1, &options, &again, &world.error), 0);
+	assert_true(again.repeated);
+	assert_int_equal(again.seq, ack.seq);
+	assert_string_equal(line_of(log), "m1 m2");
+	/* A parent that the client gives is a part of the message. */
+	assert_int_equal(
+		try_add(log, "{\"role\":\"assistant\",\"id\":\"r1\",\"parent\":\"m2\",\"content\":\"late\"}",
+			NULL),
+		BOBBIN_EEXIST);
+	log_close(log);
+	world_close(&world);
+}
+
+static int open_new(struct fail_platform *platform, const char *path)
+{
+	struct store_options options = {.create = true, .force_filesystem = true};
+	struct store *store = NULL;
+	int rc = store_open(&platform->table, path, &options, &store, NULL);
+
+	store_close(store);
+	return rc;
+}
+
+static void new_store__its_name_is_durable(void **state)
+{
+	(void)state;
+	static const char *const NAMES[] = {"/one", "/two/", "//three//"};
+	struct fail_platform platform;
+	char dir[SCRATCH_PATH_BYTES], path[SCRATCH_PATH_BYTES + 16];
+
+	scratch_make(dir);
+	fail_platform_init(&platform);
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		snprintf(path, sizeof(path), "%s%s", dir, NAMES[i]);
+		fail_platform_plan(&platform, CALL_SYNC, 1, EIO);
+		assert_int_equal(open_new(&platform, path), BOBBIN_EIO);
+		/* Whoever comes next does what was not done. */
+		fail_platform_plan(&platform, CALL_NONE, 0, 0);
+		assert_int_equal(open_new(&platform, path), 0);
+		assert_int_equal(platform.calls[CALL_SYNC], 1);
+	}
+	scratch_remove(dir);
+}
+
+static void delete__a_log_that_cannot_be_examined_is_not_missing(void **state)
+{
+	(void)state;
+	struct world world;
+
+	world_open(&world, STORE_SYNC_FULL);
+	log_close(world_create(&world, "main"));
+	fail_platform_plan(&world.platform, CALL_INFO_AT, 1, EIO);
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_EIO);
+	fail_platform_heal(&world.platform);
+	world_close(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(second_name__does_not_cost_the_log_its_content),
+		cmocka_unit_test(second_name__goes_with_the_session),
+		cmocka_unit_test(second_name__never_becomes_another_session),
+		cmocka_unit_test(aside__is_acknowledged_again),
+		cmocka_unit_test(new_store__its_name_is_durable),
+		cmocka_unit_test(delete__a_log_that_cannot_be_examined_is_not_missing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
