@@ -8,7 +8,7 @@
  *	 "ts":"…","crc":"…"}
  *
  * Invariant: a text that is here has no NUL and no other control character, so it is equal to another one iff
- *strcmp says so.
+ * strcmp says so.
  */
 #ifndef STORE_HEADER_H
 #define STORE_HEADER_H

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is known of a log without reading it: where its records are, how its messages form a tree, and sums
- *along the way. A pure function of the log's bytes (and its base's): it is built by adding records in file
- *order and can be thrown away.
+ * along the way. A pure function of the log's bytes (and its base's): it is built by adding records in file
+ * order and can be thrown away.
  *
  *	base index (parent's)     nodes 0 … 6
  *	this index                base_count 4: nodes 0 … 3 are the base's, its own begin with 4
  *
  * Entries have a fixed size and refer to each other by number, so that they can be kept in a file as they
- *are.
+ * are.
  *
  * Invariants: (1) a node's parent, jump pointer, turn and round have smaller numbers or lie before it on its
- *line: there are no cycles; (2) sums are those of the parent plus its own; (3) index_rollback leaves exactly
- *what was there at the mark; (4) after a failed index_add_… the caller rolls back.
+ * line: there are no cycles; (2) sums are those of the parent plus its own; (3) index_rollback leaves exactly
+ * what was there at the mark; (4) after a failed index_add_… the caller rolls back.
  */
 #ifndef STORE_INDEX_H
 #define STORE_INDEX_H

@@ -115,8 +115,7 @@ int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error)
 	return rc;
 }
 
-/* ---- Ancestors
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Ancestors ------------------------------------------------------------------------------------------- */
 
 static int open_log(struct store *store, struct slice id, enum log_mode mode, const struct log_chain *below,
 	struct log **ret_log, struct bobbin_error *error);
@@ -308,8 +307,7 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 		error, BOBBIN_ECORRUPT, "%s: its lines disagree about what it was forked from", log->name);
 }
 
-/* ---- Opening and closing
- * ------------------------------------------------------------------------------------ */
+/* ---- Opening and closing --------------------------------------------------------------------------------- */
 
 static int check_mode(const struct store *store, const struct log *log, struct bobbin_error *error)
 {

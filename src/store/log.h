@@ -7,29 +7,31 @@
  *	{"seq":2,"type":"usage","for":"m1",…,"crc":"…"}
  *
  * RECORDS are all well-formed lines of this log's own file in file order, by number from 0: messages and
- *control records (an object without a role). NODES are the messages, those inherited by a fork included, by
- *number from 0. A parent's node numbers are the same in its forks. Numbers never change while a handle is
- *open, refresh only adds.
+ * control records (an object without a role). NODES are the messages, those inherited by a fork included, by
+ * number from 0. A parent's node numbers are the same in its forks. Numbers never change while a handle is
+ * open, refresh only adds.
  *
  *	parent P   node 0  1  2  3  4  5  6            fork F of P at node 3: inherits the line 0 1 2 3
  *	fork F     node 0  1  2  3  |  4  5            its own messages are numbered on from there
  *
- * A nodes's id is its "id", or m<seq>. (session, id) names it; of two equal ids a fork's own comes first.
+ * A node's id is its "id", or m<seq>. (session, id) names it; of two equal ids a fork's own comes first.
  *
  * Invariants:
  * (1) Opening and reading never write. Bytes that were acknowledged are never changed or removed.
- * (2) Every record is one line, written by one write(2) under an exclusive lock; if the file does not end in
- *a newline, that write begins with one. An unterminated last line counts iff it is a whole record. (3) What
- *append acknowledged is on disk (mode full), is found by every later open, and has a sequence number nobody
- *     else has. What it refused has left no trace.
- * (4) A line that cannot be read is a fault (see log_faults) and stops nothing after it. The message after it
- *is marked NODE_GAP. (5) The head moves iff a message's parent is the head, or it says "branch":true, or by a
- *rewind record. `ts` orders nothing. (6) Bytes read back are checked against what was indexed: a log cut or
- *swapped under a handle gives BOBBIN_ECORRUPT or BOBBIN_EIO, never other bytes and never a crash.
+ * (2) Every record is one line, written by one write(2) under an exclusive lock; if the file does not end in a
+ *     newline, that write begins with one. An unterminated last line counts iff it is a whole record.
+ * (3) What append acknowledged is on disk (mode full), is found by every later open, and has a sequence number
+ *     nobody else has. What it refused has left no trace.
+ * (4) A line that cannot be read is a fault (see log_faults) and stops nothing after it. The message after it is
+ *     marked NODE_GAP.
+ * (5) The head moves iff a message's parent is the head, or it says "branch":true, or by a rewind record. `ts`
+ *     orders nothing.
+ * (6) Bytes read back are checked against what was indexed: a log cut or swapped under a handle gives
+ *     BOBBIN_ECORRUPT or BOBBIN_EIO, never other bytes and never a crash.
  *
  * Threads: a handle belongs to one thread at a time. Several handles, threads and processes may have the same
- *log. All functions take error NULL. Node and record arguments must come from the same handle; others are
- *checked and give BOBBIN_EINVAL.
+ * log. All functions take error NULL. Node and record arguments must come from the same handle; others are
+ * checked and give BOBBIN_EINVAL.
  */
 #ifndef STORE_LOG_H
 #define STORE_LOG_H
@@ -51,8 +53,7 @@
 
 struct log;
 
-/* ---- Making, opening, closing
- * ------------------------------------------------------------------------------- */
+/* ---- Making, opening, closing ---------------------------------------------------------------------------- */
 
 enum log_mode { LOG_READ, LOG_WRITE };
 
@@ -66,10 +67,9 @@ struct log_create_options {
 };
 #define LOG_SEGMENT_BYTES_DEFAULT 16384u
 #define LOG_SYNC_STORE (-1)
-#define LOG_CREATE_OPTIONS_INIT                                                                              \
-	{                                                                                                    \
-		{NULL, 0}, {NULL, 0}, {NULL, 0}, 0, LOG_SYNC_STORE, false                                    \
-	}
+/* clang-format off */
+#define LOG_CREATE_OPTIONS_INIT {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0, LOG_SYNC_STORE, false}
+/* clang-format on */
 
 /* A new session with its header line; the file and its name are durable on return (mode full). The handle is
  * open for writing. BOBBIN_EEXIST, BOBBIN_EINVAL (bad id, owner, title), BOBBIN_ENOSPC, BOBBIN_EIO. */
@@ -79,9 +79,10 @@ int log_create(struct store *store, const struct log_create_options *options, st
 /*
  * Opens a session and its ancestors. BOBBIN_ENOTFOUND; BOBBIN_EINVAL (bad id); BOBBIN_EREFUSED (a link, no
  * regular file, another user's); BOBBIN_ECORRUPT: a header that is damaged, or an ancestor that is missing,
- * damaged, cyclic or not what was forked: never an empty session in its place. LOG_WRITE on a log of a newer
- * version or on one others may write to (mode & 022) gives BOBBIN_EREADONLY, respectively BOBBIN_EREFUSED;
- * LOG_READ opens both. A log that others may only read (0644) is accepted; the first append makes it 0600.
+ * damaged, cyclic or not what was forked: never an empty session in its place.
+ * LOG_WRITE gives BOBBIN_EREADONLY for a log of a newer version and BOBBIN_EREFUSED for one that others may
+ * write to (mode & 022); LOG_READ opens both. A log that others may only read (0644) is accepted; the first
+ * append makes it 0600.
  */
 int log_open(struct store *store, struct slice id, enum log_mode mode, struct log **ret_log,
 	struct bobbin_error *error);
@@ -120,8 +121,7 @@ struct log_info {
 const struct log_info *log_info(const struct log *log);
 struct store *log_store(const struct log *log);
 
-/* ---- Appending
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Appending ------------------------------------------------------------------------------------------- */
 
 /* What an appended record became. */
 struct log_ack {
@@ -185,16 +185,11 @@ int log_rewind(struct log *log, struct slice to, struct log_rewind *ret_result, 
 /* Changes the title by appending a session line. Errors as log_append. */
 int log_set_title(struct log *log, struct slice title, struct bobbin_error *error);
 
-/* ---- Forking
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Forking --------------------------------------------------------------------------------------------- */
 
-#define LOG_FORK_OPTIONS_INIT                                                                                \
-	{                                                                                                    \
-		LOG_CREATE_OPTIONS_INIT, false, 0,                                                           \
-		{                                                                                            \
-			NULL, 0                                                                              \
-		}                                                                                            \
-	}
+/* clang-format off */
+#define LOG_FORK_OPTIONS_INIT {LOG_CREATE_OPTIONS_INIT, false, 0, {NULL, 0}}
+/* clang-format on */
 struct log_fork_options {
 	struct log_create_options create; /* id, owner, title, sync; segment_bytes 0: the parent's */
 	bool by_count;	 /* keep the first `count` messages of the line, else through message `at` */
@@ -215,6 +210,8 @@ struct log_fork {
  * change). Costs a header line whatever the parent's size. What is inherited: the line up to the cut, and
  * late results of its calls that lie before the cut in the file. BOBBIN_ENOTFOUND: no such message;
  * BOBBIN_EINVAL: count too large; BOBBIN_ELIMIT: over LIMIT_FORK_DEPTH ancestors; else as log_create.
+ * ret_child (NULL allowed: the child stays closed) is opened for writing, which reads both logs; if only that
+ * fails, the child is there all the same. No owner given: the parent's.
  */
 int log_fork(struct log *parent, const struct log_fork_options *options, struct log_fork *ret_fork,
 	struct log **ret_child, struct bobbin_error *error);
@@ -223,8 +220,7 @@ int log_fork(struct log *parent, const struct log_fork_options *options, struct 
  * if it is no fork. Owned by `log`, for reading only. */
 struct log *log_base(const struct log *log);
 
-/* ---- The message tree
- * --------------------------------------------------------------------------------------- */
+/* ---- The message tree ------------------------------------------------------------------------------------ */
 
 enum {
 	NODE_LATE = 1,	  /* a result outside the batch it answers: hangs on its call, beside the line */
@@ -283,8 +279,7 @@ bool log_gap(const struct log *log, uint32_t ancestor, uint32_t node);
 int log_message(struct log *log, uint32_t node, struct arena *arena, struct message *ret_message,
 	struct bobbin_error *error);
 
-/* ---- Records
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Records --------------------------------------------------------------------------------------------- */
 
 enum record_kind {
 	RECORD_MESSAGE,
@@ -350,8 +345,7 @@ uint64_t log_fault_total(const struct log *log);
 /* What it is and what it means, in a few words for a person: "torn record set aside". */
 const char *log_fault_text(enum fault_kind kind);
 
-/* ---- Paths (transcript/path.h)
- * ------------------------------------------------------------------------------ */
+/* ---- Paths (transcript/path.h) --------------------------------------------------------------------------- */
 
 /*
  * The line to `head` (any node; NODE_NONE: empty) as a path. Late results stand in the place of their

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Appending: everything is decided under the lock, against an index that has just read on to the end of the
- *file, and the records enter that index by the same door as when they are read. Only then is written.
+ * file, and the records enter that index by the same door as when they are read. Only then is written.
  *
  *	check records → lock → read on → enter them into the index → write each → sync → unlock → acknowledge
  *	                                      └ refused: roll back     └ failed: cut back, read what is there
@@ -55,8 +55,7 @@ static int refuse(struct bobbin_error *error, int code, const struct append *app
 	return error_set_at(error, code, number, 0, "record %llu: %s", (unsigned long long)number, reason);
 }
 
-/* ---- Before the lock
- * ---------------------------------------------------------------------------------------- */
+/* ---- Before the lock ------------------------------------------------------------------------------------- */
 
 static int check_message(struct append *append, struct item *item, struct bobbin_error *error)
 {
@@ -137,8 +136,7 @@ static int check_handle(const struct log *log, struct bobbin_error *error)
 	return 0;
 }
 
-/* ---- Under the lock: deciding
- * ------------------------------------------------------------------------------- */
+/* ---- Under the lock: deciding ---------------------------------------------------------------------------- */
 
 /* Reads on to the end. An unterminated tail is final: whoever wrote it did not get further. */
 static int read_to_end(struct append *append, struct bobbin_error *error)
@@ -358,8 +356,7 @@ static int decide(struct append *append, struct bobbin_error *error)
 	return rc;
 }
 
-/* ---- Under the lock: writing
- * -------------------------------------------------------------------------------- */
+/* ---- Under the lock: writing ----------------------------------------------------------------------------- */
 
 /* One line, one write. If it fails, what got there is cut off again, and the file is as it was. ret_open:
  * only the line break is missing; that is a whole record, which a reader may have seen already, so it stays.
@@ -494,8 +491,7 @@ static int append_locked(struct append *append, struct bobbin_error *error)
 	return write_and_sync(append, &before, error);
 }
 
-/* ---- The whole
- * ---------------------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------------------------------- */
 
 static int prepare(struct append *append, const struct slice *records, struct bobbin_error *error)
 {

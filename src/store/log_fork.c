@@ -2,9 +2,9 @@
 /*
  * Forks: where the cut may be, and the header line that says it.
  *
- *	a1[c1 c2]  t1(c1)  t2(c2)  u2
- *	        ^       ^                 cuts that would part a call from its results: walked back to before
- *a1 ^         a cut
+ *	u1  a1[c1 c2]  t1(c1)  t2(c2)  u2
+ *	  |          x       x       |           a cut at x would part a call from its results:
+ *	                                         it is walked back to before a1
  */
 #include "store/file.h"
 #include "store/log_internal.h"

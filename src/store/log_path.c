@@ -194,8 +194,7 @@ static void sum_replaced(struct log_path *path)
 	}
 }
 
-/* ---- Exact counts, once a handle
- * ---------------------------------------------------------------------------- */
+/* ---- Exact counts, once a handle ------------------------------------------------------------------------- */
 
 static bool is_counted(const struct log *log, const struct token_counter *counter)
 {

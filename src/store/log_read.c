@@ -110,8 +110,7 @@ int log_line(
 	return 0;
 }
 
-/* ---- Children
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Children -------------------------------------------------------------------------------------------- */
 
 struct gathered {
 	const struct index *index;
@@ -170,8 +169,7 @@ int log_late_results(
 	return children(log, node, true, arena, ret_nodes, ret_count);
 }
 
-/* ---- Gaps
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Gaps ------------------------------------------------------------------------------------------------ */
 
 /* Lines lost in the files up to a node, those of all levels it is stitched from. */
 static uint64_t damage_before(const struct log *log, uint32_t node)
@@ -198,8 +196,7 @@ bool log_gap(const struct log *log, uint32_t ancestor, uint32_t node)
 	return damage_before(log, ancestor) != damage_before(log, node);
 }
 
-/* ---- Bytes
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Bytes ----------------------------------------------------------------------------------------------- */
 
 int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t crc, struct arena *arena,
 	const char **ret_bytes, struct bobbin_error *error)
@@ -284,8 +281,7 @@ int log_record_read(struct log *log, uint32_t record, struct arena *arena, struc
 	return rc ? rc : json_parse(bytes, entry->length, ret_record, error);
 }
 
-/* ---- Faults
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Faults ---------------------------------------------------------------------------------------------- */
 
 const struct log_fault *log_faults(const struct log *log, size_t *ret_count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a line of a log means, whatever state it is in. A whole line is one record. Of a damaged one
- *everything is read that is certainly whole:
+ * everything is read that is certainly whole:
  *
  *	{A}{B}            A and B
  *	{A}{torn          A

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * meta.json: what lists show of a session, in a file of its own. A cache: anything may be wrong with it, and
- *nothing but a list takes its word, except for logs made by hand without a header, whose parent may stand
- *only here.
+ * nothing but a list takes its word, except for logs made by hand without a header, whose parent may stand
+ * only here.
  *
  *	{"id":"s-8f3a","owner":"ana","title":"Orders","parentId":"main","forkedAt":4,"watermark":0,"messages":12,
  *	 "head":"m17","logBytes":5120,"created":"…","updated":"…"}

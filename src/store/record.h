@@ -6,7 +6,7 @@
  *	line     {"seq":7,"role":"user","content":"hi","x":1e400,"ts":"2026-09-04T10:00:00Z","crc":"0f1e2d3c"}
  *
  * Invariants: (1) members we do not set keep their bytes and order; (2) a line holds no line break; (3) "crc"
- *is the last member and covers all bytes before `,"crc":`.
+ * is the last member and covers all bytes before `,"crc":`.
  */
 #ifndef STORE_RECORD_H
 #define STORE_RECORD_H

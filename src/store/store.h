@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A store: the folder that holds sessions. This header has what concerns the folder and all of its sessions;
- *one session's log is in log.h.
+ * one session's log is in log.h.
  *
  *	STORE/              0700; its own .gitignore
  *	  main.jsonl        the log (log.h): the truth
@@ -11,9 +11,9 @@
  *	  .lock             empty; flock(2) on it orders fork and delete
  *
  * Invariants: (1) every file is created with mode 0600, every folder with 0700, whatever the umask; (2) no
- *file in the store is ever opened through a symbolic link, and nothing but a regular file is; the store's own
- *path may lead through links; (3) a session id is checked by id_is_session before it becomes part of a path;
- *(4) opening and listing write nothing.
+ * file in the store is ever opened through a symbolic link, and nothing but a regular file is; the store's own
+ * path may lead through links; (3) a session id is checked by id_is_session before it becomes part of a path;
+ * (4) opening and listing write nothing.
  *
  * Threads: a store may be shared between threads once it is open; handles made from it (struct log, struct
  * turn_lock) belong to one thread at a time. Handles must be closed before their store.

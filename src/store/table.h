@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A hash table of things numbered 0, 1, 2 … in the order in which they were added. It knows their hashes, not
- *what they are: the caller compares. Things leave in the opposite order, so an operation that failed is
- *undone by popping.
+ * what they are: the caller compares. Things leave in the opposite order, so an operation that failed is
+ * undone by popping.
  *
  *	for (uint32_t i = table_first(&ids, hash); i != TABLE_NONE; i = table_next(&ids, i))
  *		if (same(i)) …                   // newest first
