@@ -75,27 +75,41 @@ static void add_call(struct view *view, const struct block *block, bool joined, 
 	added->arguments = view_arguments(view, &block->arguments);
 }
 
-/* A server's call that is not answered in its message, or an answer without its call, goes with its partner.
- */
+static bool server_block_is_sendable(const struct block *block)
+{
+	struct json input;
+
+	if (!raw_is_sendable(&block->value))
+		return false;
+	return block->type == BLOCK_SERVER_RESULT ||
+	       (json_get(&block->value, "input", &input) && input.type == JSON_OBJECT);
+}
+
+/* A server's call that is not answered in its message, or an answer without its call, goes with its partner;
+ * so does the partner of one that cannot be sent. */
 static bool server_pair_is_whole(struct view *view, const struct view_message *message, struct slice id)
 {
 	struct block_iter iter;
 	struct block block;
 	int calls = 0, results = 0;
-	bool in_order = true;
+	bool sendable = true;
 
 	block_iter_init(&iter, &message->message, &view->arena);
 	while (block_iter_next(&iter, &block)) {
-		if (block.type == BLOCK_SERVER_CALL && slice_equal(block.call_id, id))
+		if ((block.type != BLOCK_SERVER_CALL && block.type != BLOCK_SERVER_RESULT) ||
+			!slice_equal(block.call_id, id))
+			continue;
+		sendable = sendable && server_block_is_sendable(&block);
+		if (block.type == BLOCK_SERVER_CALL)
 			calls++;
-		if (block.type == BLOCK_SERVER_RESULT && slice_equal(block.call_id, id)) {
-			in_order = in_order && calls == 1;
+		else if (calls == 1)
 			results++;
-		}
+		else
+			sendable = false;
 	}
 	if (iter.error)
 		view_fail(view, iter.error);
-	return calls == 1 && results == 1 && in_order;
+	return calls == 1 && results == 1 && sendable;
 }
 
 /* `from`: where the message's own blocks begin in the list. */
@@ -104,8 +118,8 @@ static void add_server(struct view *view, const struct view_message *message, co
 {
 	bool call = block->type == BLOCK_SERVER_CALL;
 
-	if (view->options->dialect != DIALECT_ANTHROPIC || !raw_is_sendable(&block->value) ||
-		block->call_id.len == 0 || !server_pair_is_whole(view, message, block->call_id)) {
+	if (view->options->dialect != DIALECT_ANTHROPIC || block->call_id.len == 0 ||
+		!server_pair_is_whole(view, message, block->call_id)) {
 		view_lose(view, message->position, "a tool call or result of the provider's own");
 		return;
 	}

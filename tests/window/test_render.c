@@ -283,6 +283,34 @@ static void x05_server_ids__that_occur_twice_go_in_pairs(void **state)
 	scene_end(&scene);
 }
 
+/* One of the two cannot be sent: an input that is no object, a lone surrogate in the result, a result too
+ * many. */
+static void x05_server_pairs__that_are_damaged_go_whole(void **state)
+{
+	static const char *const pairs[] = {
+		"{\"type\":\"server_tool_use\",\"id\":\"srv1\",\"name\":\"w\",\"in`put\":{}},"
+		"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\",\"content\":[]}",
+		"{\"type\":\"server_tool_use\",\"id\":\"srv1\",\"name\":\"w\",\"input\":{}},"
+		"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\",\"content\":\"\\ud83d\"}",
+		"{\"type\":\"server_tool_use\",\"id\":\"srv1\",\"name\":\"w\",\"input\":{}},"
+		"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\"},"
+		"{\"type\":\"web_search_tool_result\",\"tool_use_id\":\"srv1\"}",
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct scene scene = SCENE_INIT;
+		scene_user(&scene, "search");
+		scene_line(&scene,
+			"{\"role\":\"assistant\",\"content\":[%s,{\"type\":\"text\",\"text\":\"found\"}]}",
+			pairs[i]);
+		scene_plan(&scene, &DEFAULTS);
+		assert_int_equal(occurrences(scene_render(&scene, DIALECT_ANTHROPIC), "srv1"), 0);
+		assert_true(scene.report.losses_total >= 2);
+		scene_end(&scene);
+	}
+}
+
 static void x06_reasoning__keeps_its_items_and_drops_the_unfinished(void **state)
 {
 	static const char R1[] =
@@ -729,6 +757,7 @@ int main(void)
 		cmocka_unit_test(x02_nothing_to_show__is_one_user_message),
 		cmocka_unit_test(x05_server_pairs__stay_together_or_both_go),
 		cmocka_unit_test(x05_server_ids__that_occur_twice_go_in_pairs),
+		cmocka_unit_test(x05_server_pairs__that_are_damaged_go_whole),
 		cmocka_unit_test(x06_reasoning__keeps_its_items_and_drops_the_unfinished),
 		cmocka_unit_test(a4_results__in_the_order_of_the_calls_and_a_marked_one),
 		cmocka_unit_test(results__that_come_twice_lose_nothing),
