@@ -106,32 +106,59 @@ static unsigned likeness(const struct merge_entry *item, const struct merge_entr
 	return 1000 * common / all;
 }
 
-static bool apply_by_words(
-	struct compact_record *record, const struct merge_entry *entries, size_t signal_index)
+/* The items a signal can be about, by kind, so that a signal does not look at every fact. */
+struct targets {
+	uint32_t *of_kind[ITEM_KINDS];
+	size_t count[ITEM_KINDS];
+	uint32_t *memory;
+};
+
+static int collect_targets(const struct compact_record *record, struct targets *targets)
+{
+	size_t next = 0;
+
+	*targets = (struct targets){.memory = mem_alloc((record->count + 1) * sizeof *targets->memory)};
+	if (!targets->memory)
+		return BOBBIN_ENOMEM;
+	for (int kind = 0; kind < ITEM_SIGNAL; kind++) {
+		targets->of_kind[kind] = targets->memory + next;
+		for (size_t i = 0; i < record->count; i++)
+			if ((int)record->items[i].kind == kind)
+				targets->memory[next++] = (uint32_t)i;
+		targets->count[kind] = (size_t)(targets->memory + next - targets->of_kind[kind]);
+	}
+	return 0;
+}
+
+static bool apply_by_words(struct compact_record *record, const struct merge_entry *entries,
+	const struct targets *targets, size_t signal_index)
 {
 	const struct compact_item *signal = &record->items[signal_index];
+	size_t count = signal->target < ITEM_SIGNAL ? targets->count[signal->target] : 0;
+	const uint32_t *indexes = count ? targets->of_kind[signal->target] : NULL;
 	unsigned best = 0;
 
-	for (size_t i = 0; i < record->count; i++) {
-		if (can_take(&record->items[i], signal)) {
-			unsigned like = likeness(&entries[i], &entries[signal_index]);
+	for (size_t i = 0; i < count; i++) {
+		if (can_take(&record->items[indexes[i]], signal)) {
+			unsigned like = likeness(&entries[indexes[i]], &entries[signal_index]);
 
 			best = like > best ? like : best;
 		}
 	}
-	for (size_t i = 0; best && i < record->count; i++)
-		if (can_take(&record->items[i], signal) &&
-			likeness(&entries[i], &entries[signal_index]) == best)
-			take(&record->items[i], signal);
+	for (size_t i = 0; best && i < count; i++)
+		if (can_take(&record->items[indexes[i]], signal) &&
+			likeness(&entries[indexes[i]], &entries[signal_index]) == best)
+			take(&record->items[indexes[i]], signal);
 	return best > 0;
 }
 
-static bool apply_to_latest(struct compact_record *record, const struct compact_item *signal)
+static bool apply_to_latest(
+	struct compact_record *record, const struct targets *targets, const struct compact_item *signal)
 {
 	struct compact_item *latest = NULL;
 
-	for (size_t i = 0; i < record->count; i++) {
-		struct compact_item *item = &record->items[i];
+	for (size_t i = 0; i < targets->count[signal->target]; i++) {
+		struct compact_item *item = &record->items[targets->of_kind[signal->target][i]];
 
 		if (can_take(item, signal) && item->state == STATE_OPEN &&
 			(!latest || last_place(item) >= last_place(latest)))
@@ -156,27 +183,31 @@ static bool becomes_decision(struct compact_item *signal)
 	return true;
 }
 
-static bool apply(struct compact_record *record, const struct merge_entry *entries, size_t index)
+static bool apply(struct compact_record *record, const struct merge_entry *entries,
+	const struct targets *targets, size_t index)
 {
 	const struct compact_item *signal = &record->items[index];
 
 	if (!signal->key.len && (signal->target == ITEM_TASK || signal->target == ITEM_OPEN))
-		return apply_to_latest(record, signal);
-	return apply_by_words(record, entries, index);
+		return apply_to_latest(record, targets, signal);
+	return apply_by_words(record, entries, targets, index);
 }
 
 int reconcile(struct compact_record *record, struct merge_entry *entries)
 {
+	struct targets targets;
 	size_t kept = 0;
 	int rc = supersede_facts(record, entries);
 
-	if (rc)
+	if (rc || (rc = collect_targets(record, &targets)))
 		return rc;
 	for (size_t i = 0; i < record->count; i++) {
 		struct compact_item *item = &record->items[i];
-		if (item->kind == ITEM_SIGNAL && !apply(record, entries, i))
+
+		if (item->kind == ITEM_SIGNAL && !apply(record, entries, &targets, i))
 			becomes_decision(item);
 	}
+	mem_free(targets.memory);
 	for (size_t i = 0; i < record->count; i++) {
 		if (record->items[i].kind == ITEM_SIGNAL)
 			continue;

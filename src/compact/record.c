@@ -171,6 +171,8 @@ int compact_item_add_source(
 {
 	uint32_t count = item->source_count;
 
+	if (source.place == SOURCE_NOWHERE && !source.id.len)
+		return 0;
 	if (copy_id(record->arena, &source.id))
 		return BOBBIN_ENOMEM;
 	if (count < ITEM_SOURCES_MAX && (count == 0 || count == source_room(count))) {

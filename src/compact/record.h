@@ -233,6 +233,8 @@ void compact_item_write_text(const struct compact_item *item, unsigned sources_m
 /* "14 more facts: recall m12–m40", likewise. */
 void compact_pointer_write_text(const struct compact_pointer *pointer, struct buffer *out);
 #define POINTERS_HEADING "NOT HERE"
+/* Sources are ids of up to 12 bytes; of a message with a longer id, its number on the line, from 1: what AT on the
+ * command line takes. */
 /* All of it, in order, without regard to a budget (compact/render.h does that); "" for a record without
  * anything. */
 void compact_record_write_text(const struct compact_record *record, unsigned sources_max, struct buffer *out);

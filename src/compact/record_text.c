@@ -5,12 +5,16 @@
  *	state (proof): text — because reason [counted user m1, m3 … m9]
  *
  * Invariants: (1) an item is one line; (2) what could be mistaken for a state, a reason or sources is
- * written so that it is not; (3) ids that are not of the form m<number> stand in quotes.
+ * written so that it is not; (3) ids that are not of the form m<number> stand in quotes, and long ones
+ * as the message's number on its line.
  */
 #include "compact/record.h"
 
 #include "base/id.h"
 #include "compact/record_line.h"
+
+/* A longer id costs more tokens than what it is attached to: the message is named by its number on the line instead. */
+#define ID_SHOWN_BYTES 12
 
 enum item_state item_state_default(enum item_kind kind)
 {
@@ -53,7 +57,7 @@ bool line_state_prefix(struct slice text, struct slice *ret_word, struct slice *
 
 static void write_source(const struct item_source *source, struct buffer *out)
 {
-	if (!source->id.len) {
+	if (source->place != SOURCE_NOWHERE && (!source->id.len || source->id.len > ID_SHOWN_BYTES)) {
 		buffer_add_u64(out, (uint64_t)source->place + 1);
 	} else if (id_is_reserved(source->id)) {
 		buffer_add_slice(out, source->id);

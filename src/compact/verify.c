@@ -148,6 +148,8 @@ static int add_item(struct verify *verify, uint32_t index)
 	bool verbatim = item->exact || item->kind == ITEM_CONSTRAINT || (of_user && item->kind == ITEM_TASK);
 	int rc;
 
+	if (item->kind == ITEM_SIGNAL && !of_user)
+		return 0; /* it is not shown, and may set no constraint's state */
 	if (!of_user)
 		attributed = attributed_words(item->text);
 	claimer.user = of_user || attributed.len;

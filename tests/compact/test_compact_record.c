@@ -142,7 +142,7 @@ static void odd_texts__read_back_equal(void **state)
 	compact_record_init(&record, &arena);
 	for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
 		add(&record, ITEM_CONSTRAINT, STATE_BINDING, BY_USER, TEXTS[i], "", "m1");
-		add(&record, ITEM_FACT, STATE_NONE, BY_NOBODY, TEXTS[i], "", i % 2 ? "msg_9-\"x\" y]" : "");
+		add(&record, ITEM_FACT, STATE_NONE, BY_NOBODY, TEXTS[i], "", i % 2 ? "g-\"x\" y]" : "");
 		add(&record, ITEM_TASK, STATE_DONE, BY_USER, TEXTS[i], "", "12");
 		add(&record, ITEM_FILE, STATE_READ, BY_NOBODY, TEXTS[i], "", "m7");
 	}
@@ -167,6 +167,26 @@ static void ordinals__are_written_from_one(void **state)
 				      "\"user\",\"from\":[1]}]}");
 	round_trip(&record, true);
 	round_trip(&record, false);
+	buffer_release(&out);
+	arena_release(&arena);
+}
+
+/* An id that costs more than what it is attached to is shown as the message's number, and stays in the JSON form. */
+static void long_ids__shown_as_numbers(void **state)
+{
+	(void)state;
+	struct arena arena = ARENA_INIT;
+	struct compact_record record;
+	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
+
+	compact_record_init(&record, &arena);
+	add(&record, ITEM_FACT, STATE_NONE, BY_USER, "a", "", "67e30ed3-12ab-4265-9b28-5f30e03e2768");
+	record.items[0].sources[0].place = 6;
+	compact_record_write_text(&record, 0, &out);
+	assert_string_equal(out.data, "FACTS\n- a [user 7]\n");
+	buffer_clear(&out);
+	compact_record_write_json(&record, &out);
+	assert_non_null(strstr(out.data, "\"from\":[\"67e30ed3-12ab-4265-9b28-5f30e03e2768\"]"));
 	buffer_release(&out);
 	arena_release(&arena);
 }
@@ -311,6 +331,7 @@ int main(void)
 		cmocka_unit_test(both_forms__read_back_equal),
 		cmocka_unit_test(odd_texts__read_back_equal),
 		cmocka_unit_test(ordinals__are_written_from_one),
+		cmocka_unit_test(long_ids__shown_as_numbers),
 		cmocka_unit_test(many_sources__the_first_and_the_last_stay),
 		cmocka_unit_test(texts__are_one_clean_line),
 		cmocka_unit_test(foreign_summary__sorted_by_its_headings),
