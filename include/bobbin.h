@@ -527,10 +527,103 @@ BOBBIN_API const char *const *bobbin_dialects(void);
 BOBBIN_API int bobbin_count_tokens(const char *encoding, const char *model, const char *text, size_t len,
 	uint64_t *ret_tokens, int *ret_exact, struct bobbin_error *error);
 
-/* ---- Models and turns ------------------------------------------------------------------------------------------ */
+/* ---- Compaction ------------------------------------------------------------------------------------------------ */
 
-/* A model that can be asked. */
+/* A model that can be asked: bobbin_model_open. */
 typedef struct bobbin_model bobbin_model;
+
+struct bobbin_compact_options {
+	size_t size;
+	const struct bobbin_window_options *window; /* the budget to compact for; NULL: defaults */
+	bobbin_model *deriver;  /* the model that writes records; NULL: rules, offline */
+	int force;              /* 1: whatever the trigger */
+	int dry_run;            /* 1: report what would be done, write nothing */
+};
+#define BOBBIN_COMPACT_OPTIONS_INIT {sizeof(struct bobbin_compact_options), NULL, NULL, 0, 0}
+
+struct bobbin_compaction_report {
+	int done;                    /* 1: a record was committed (or would be); 0: see reason */
+	const char *reason;          /* why nothing was done; or a remark; "" if there is nothing to say */
+	const char *steps;           /* of the ladder, blank separated: "swap", "derive extract" */
+	const char *cut, *inner_cut; /* first message kept verbatim; "" */
+	uint64_t messages;           /* covered by the record */
+	uint64_t tokens_before, tokens_after; /* of the view */
+	uint64_t record_tokens;
+	uint64_t constraints;        /* that bind, in the record */
+	uint64_t refused;            /* statements thrown out by verification */
+	uint64_t repaired;           /* constraints put back word for word */
+	uint64_t dropped;            /* items that did not fit: pointers say where they are */
+	uint64_t segments_found, segments_derived;
+	const char *digest;          /* "sha256:…" of the record */
+	const char *text;            /* the record under its headings, as a view shows it */
+	const char *line;            /* one sentence for a person */
+};
+
+/* What a compaction did. */
+typedef struct bobbin_compaction bobbin_compaction;
+
+/*
+ * Climbs the ladder once: the messages before the cut are replaced in the view by a record that is derived from the raw
+ * messages, verified, and committed as one line of the log. The log keeps every message. Nothing to do is no error:
+ * report->done is 0.
+ */
+BOBBIN_API int bobbin_session_compact(bobbin_session *session, const struct bobbin_compact_options *options,
+	bobbin_compaction **ret_compaction, struct bobbin_error *error);
+
+/* The report; lives as long as the compaction. */
+BOBBIN_API const struct bobbin_compaction_report *bobbin_compaction_report(const bobbin_compaction *compaction);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_compaction_free(bobbin_compaction *compaction);
+
+struct bobbin_record_options {
+	size_t size;
+	const char *at;   /* as of this message; NULL: the head */
+	int segments;     /* 1: every segment's record instead of the merged one */
+};
+#define BOBBIN_RECORD_OPTIONS_INIT {sizeof(struct bobbin_record_options), NULL, 0}
+
+/* The record in force, as text under its headings and as JSON (each may be NULL). BOBBIN_ENOTFOUND without one. */
+BOBBIN_API int bobbin_session_record(bobbin_session *session, const struct bobbin_record_options *options,
+	char **ret_text, char **ret_json, struct bobbin_error *error);
+
+/*
+ * Is what a record says in the raw messages, and is what it must say in it? `record`: JSON as bobbin_session_record gives it, or
+ * plain text under headings, also one that somebody else wrote; NULL: the record in force. Each fault is an invented or
+ * misattributed value ("invented", "not_cited", "not_users", "no_source", "wrong_state") or a missing constraint ("missing").
+ */
+BOBBIN_API int bobbin_session_verify(bobbin_session *session, const char *record, size_t len,
+	bobbin_faults **ret_faults, struct bobbin_error *error);
+
+struct bobbin_hit {
+	const char *id, *role;
+	double score;        /* 1 and above: the words stand in it as they are; below: some of them */
+	const char *excerpt; /* around the first match */
+	size_t excerpt_len;
+};
+
+/* Messages that were found. */
+typedef struct bobbin_recall bobbin_recall;
+
+/* Finds originals on the line, shown or not: a message id or range ("m12", "m12–m40"), exact words, then ranked. limit 0: 5. */
+BOBBIN_API int bobbin_session_recall(bobbin_session *session, const char *query, size_t limit,
+	bobbin_recall **ret_recall, struct bobbin_error *error);
+
+/* The hit at `index`, best first; NULL past the end. Lives as long as the recall. */
+BOBBIN_API const struct bobbin_hit *bobbin_recall_get(const bobbin_recall *recall, size_t index);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_recall_free(bobbin_recall *recall);
+
+/*
+ * Background work: derives records of closed segments that have none, over all sessions of the store, until nothing is left
+ * or `milliseconds` are over (it looks between segments; negative: until done). The library starts no threads: call it from
+ * one of yours. deriver NULL: rules. ret_left (may be NULL): 1 if there is more.
+ */
+BOBBIN_API int bobbin_work(bobbin_store *store, bobbin_model *deriver, int64_t milliseconds, uint64_t *ret_derived,
+	int *ret_left, struct bobbin_error *error);
+
+/* ---- Models and turns ------------------------------------------------------------------------------------------ */
 
 /*
  * Opens a model by its specification; nothing is sent yet.
@@ -577,8 +670,10 @@ struct bobbin_turn_options {
 	int regenerate;      /* 1: no new user message; another reply to the last one, on a branch */
 	int64_t wait_ms;     /* for another turn on the session to end; 0: BOBBIN_EBUSY at once */
 	const char *run, *routine; /* start of a routine's run: recorded before the message; NULL: none */
+	int no_compaction;   /* 1: never compact; what does not fit is left out and said */
+	bobbin_model *deriver; /* writes the records; NULL: rules, offline */
 };
-#define BOBBIN_TURN_OPTIONS_INIT {sizeof(struct bobbin_turn_options), NULL, 0, 0, NULL, NULL}
+#define BOBBIN_TURN_OPTIONS_INIT {sizeof(struct bobbin_turn_options), NULL, 0, 0, NULL, NULL, 0, NULL}
 
 /* One turn: a user message, the model's answer, and the rounds of tool calls between them. */
 typedef struct bobbin_turn bobbin_turn;

@@ -28,6 +28,7 @@ struct answer {
 	FILE *collect;
 	uint64_t input, cached, output, recovered;
 	bool reported, any_text;
+	bool told; /* at a prompt the recovery was told once */
 	char id[BOBBIN_MESSAGE_ID_BYTES];
 	char stop[64];
 };
@@ -35,6 +36,8 @@ struct answer {
 static void show_recovered(struct answer *answer, const struct bobbin_event *event)
 {
 	answer->recovered = event->number;
+	if (answer->told)
+		return;
 	if (event->number)
 		note(answer->arguments, "recovered %s message%s from %s.jsonl", number_text(event->number),
 			event->number == 1 ? "" : "s", bobbin_session_info(answer->session)->id);
@@ -134,26 +137,33 @@ static int pull_events(struct answer *answer, bobbin_turn *turn)
 	return code;
 }
 
-static int run_turn(const struct arguments *arguments, bobbin_session *session, bobbin_model *model,
-	const char *text, const struct window_request *window, bool regenerate, bool first)
+/* What a conversation needs: kept open over all its turns. */
+struct talk {
+	const struct arguments *arguments;
+	bobbin_store *store;
+	bobbin_session *session;
+	bobbin_model *model, *deriver; /* deriver NULL: rules write the records */
+	struct window_request window;
+};
+
+static int run_turn(const struct talk *talk, const char *text, bool regenerate, bool first)
 {
 	struct bobbin_turn_options options = BOBBIN_TURN_OPTIONS_INIT;
-	struct answer answer = {.arguments = arguments, .session = session};
-	struct arguments quiet = *arguments;
+	const struct arguments *arguments = talk->arguments;
+	struct answer answer = {.arguments = arguments, .session = talk->session, .told = !first};
 	struct bobbin_error error;
 	bobbin_turn *turn;
-	options.window = &window->options;
+	options.window = &talk->window.options;
 	options.regenerate = regenerate;
 	options.run = first ? arguments->run : NULL;
 	options.routine = first ? arguments->routine : NULL;
-	if (bobbin_turn_start(session, model, text, text ? strlen(text) : 0, &options, &turn, &error) < 0)
+	options.no_compaction = arguments->no_compaction;
+	options.deriver = talk->deriver;
+	if (bobbin_turn_start(
+		    talk->session, talk->model, text, text ? strlen(text) : 0, &options, &turn, &error) < 0)
 		return fail(&error);
 	if (arguments->json)
 		answer.collect = open_memstream(&answer.reply, &answer.reply_len);
-	if (!first) { /* at a prompt the recovery was told once */
-		quiet.quiet = true;
-		answer.arguments = &quiet;
-	}
 	int rc = pull_events(&answer, turn);
 	if (answer.collect)
 		fclose(answer.collect);
@@ -172,39 +182,40 @@ static void catch_interrupt(void)
 	sigaction(SIGINT, &action, NULL);
 }
 
-static const char prompt_help[] = "/window  the next request      /quit  leave (or Ctrl-D)\n"
-				  "/help    this                 Ctrl-C stops an answer\n";
+static const char prompt_help[] =
+	"/window  the next request      /record  what is not shown word for word\n"
+	"/help    this                 /quit    leave (or Ctrl-D); Ctrl-C stops an answer\n";
 
-static int prompt_command(const struct arguments *arguments, const char *line)
+static void prompt_command(const struct arguments *arguments, const char *line)
 {
-	struct arguments window = *arguments;
+	struct arguments plain = *arguments;
 	char *no_words[] = {NULL};
-	window.words = no_words;
-	window.word_count = 0;
-	window.json = false;
+	plain.words = no_words;
+	plain.word_count = 0;
+	plain.json = false;
 	if (strcmp(line, "/window") == 0)
-		command_window(&window);
+		command_window(&plain);
+	else if (strcmp(line, "/record") == 0)
+		command_record(&plain);
 	else
 		fputs(prompt_help, stdout);
-	return 0;
 }
 
-static int prompt(const struct arguments *arguments, bobbin_session *session, bobbin_model *model,
-	const struct window_request *window)
+static int prompt(const struct talk *talk)
 {
 	char *line;
 	bool first = true;
-	note(arguments, "%s · /help for commands · Ctrl-D leaves", bobbin_session_info(session)->id);
+	note(talk->arguments, "%s · /help for commands · Ctrl-D leaves",
+		bobbin_session_info(talk->session)->id);
 	while ((line = readline("> "))) {
 		interrupted = 0;
 		if (strcmp(line, "/quit") == 0)
 			break;
 		if (line[0] == '/') {
-			prompt_command(arguments, line);
+			prompt_command(talk->arguments, line);
 		} else if (line[strspn(line, " \t")]) {
 			add_history(line);
-			run_turn(arguments, session, model, line, window, false,
-				first); /* a failed turn is told; the prompt goes on */
+			run_turn(talk, line, false, first); /* a failed turn is told; the prompt goes on */
 			first = false;
 		}
 		free(line);
@@ -214,22 +225,21 @@ static int prompt(const struct arguments *arguments, bobbin_session *session, bo
 }
 
 /* Text that is piped in is one message. */
-static int chat_input(const struct arguments *arguments, bobbin_session *session, bobbin_model *model,
-	const struct window_request *window)
+static int chat_input(const struct talk *talk)
 {
 	char *text = NULL;
-	size_t len;
-	if (arguments->word_count)
-		return run_turn(arguments, session, model, arguments->words[0], window, false, true);
+	size_t len = 0;
+	if (talk->arguments->word_count)
+		return run_turn(talk, talk->arguments->words[0], false, true);
 	if (isatty(STDIN_FILENO))
-		return prompt(arguments, session, model, window);
+		return prompt(talk);
 	int rc = read_input("-", &text, &len);
 	while (!rc && len && (text[len - 1] == '\n' || text[len - 1] == '\r'))
 		text[--len] = 0;
 	if (!rc && !len)
 		rc = fail_usage("there is nothing to say: give a text, or pipe one in");
 	if (!rc)
-		rc = run_turn(arguments, session, model, text, window, false, true);
+		rc = run_turn(talk, text, false, true);
 	free(text);
 	return rc;
 }
@@ -245,32 +255,40 @@ static int open_model(const struct arguments *arguments, bobbin_model **ret_mode
 	return 0;
 }
 
-static int chat(const struct arguments *arguments, bool regenerate)
+static int open_talk(const struct arguments *arguments, const char *id, bool create, struct talk *talk)
 {
-	struct window_request window;
-	bobbin_store *store;
-	bobbin_session *session;
-	bobbin_model *model = NULL;
-	const char *id = regenerate && arguments->word_count ? arguments->words[0] : arguments->session;
-	int rc = window_options_read(arguments, &window);
+	int rc = window_options_read(arguments, &talk->window);
 	if (rc)
 		return rc;
-	window.options.model = NULL; /* the model that answers sets the budget */
-	if (!window.tools) {
-		window.options.tools = chat_tools_json();
-		window.options.tools_len = strlen(window.options.tools);
+	talk->window.options.model = NULL; /* the model that answers sets the budget */
+	if (!talk->window.tools) {
+		talk->window.options.tools = chat_tools_json();
+		talk->window.options.tools_len = strlen(talk->window.options.tools);
 	}
-	rc = open_model(arguments, &model);
+	rc = open_model(arguments, &talk->model);
 	if (!rc)
-		rc = open_session(arguments, id, !regenerate, false, &store, &session);
+		rc = open_deriver(arguments, &talk->deriver);
+	return rc ? rc : open_session(arguments, id, create, false, &talk->store, &talk->session);
+}
+
+static void close_talk(struct talk *talk)
+{
+	bobbin_model_close(talk->model);
+	bobbin_model_close(talk->deriver);
+	window_options_release(&talk->window);
+}
+
+static int chat(const struct arguments *arguments, bool regenerate)
+{
+	struct talk talk = {.arguments = arguments};
+	const char *id = regenerate && arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = open_talk(arguments, id, !regenerate, &talk);
 	if (!rc) {
 		catch_interrupt();
-		rc = regenerate ? run_turn(arguments, session, model, NULL, &window, true, true)
-				: chat_input(arguments, session, model, &window);
-		close_session(store, session);
+		rc = regenerate ? run_turn(&talk, NULL, true, true) : chat_input(&talk);
+		close_session(talk.store, talk.session);
 	}
-	bobbin_model_close(model);
-	window_options_release(&window);
+	close_talk(&talk);
 	return rc;
 }
 

@@ -28,9 +28,10 @@ struct arguments {
 	const char *program_command; /* the command's name */
 	const char *store;
 	bool json, quiet, help;
-	bool all_branches, follow, force_file_system, sync_none;
+	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
-	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding;
+	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding, *deriver,
+		*deriver_model, *record_file;
 	uint64_t limit, window, trigger_tokens, tail_min, tail_max, keep_recent, keep_first, byte_limit,
 		segment_bytes;
 	int64_t output_reserve, margin; /* -1: not given */
@@ -111,6 +112,9 @@ const char *model_spec(
 	const struct arguments *arguments); /* --model, BOBBIN_MODEL, MOCK=1; NULL if none is named */
 const char *owner_name(const struct arguments *arguments);
 
+/* compact.c: --deriver and --deriver-model; NULL: rules. */
+int open_deriver(const struct arguments *arguments, bobbin_model **ret_model);
+
 /* tools.c: the tools that chat offers, as a JSON array, and running one. */
 const char *chat_tools_json(void);
 /* Runs a tool; *ret_text belongs to the caller (free). Returns 1 if the result is an error result. */
@@ -131,6 +135,11 @@ int command_window(const struct arguments *arguments);
 int command_request(const struct arguments *arguments);
 int command_check(const struct arguments *arguments);
 int command_tokens(const struct arguments *arguments);
+int command_compact(const struct arguments *arguments);
+int command_record(const struct arguments *arguments);
+int command_verify(const struct arguments *arguments);
+int command_recall(const struct arguments *arguments);
+int command_work(const struct arguments *arguments);
 int command_import(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);
 int command_help(const struct arguments *arguments);

@@ -17,7 +17,8 @@ const struct command commands[] = {
 		"resumed, calls left without a result are answered with a marked one. The model is offered "
 		"two\n"
 		"harmless tools, recall and note, unless --tools names others.",
-		"session owner title segment-bytes run routine " BUDGET, 0, 1, command_chat},
+		"session owner title segment-bytes run routine deriver deriver-model no-compaction " BUDGET,
+		0, 1, command_chat},
 	{"append", "append SESSION [--expect HEAD] < MESSAGES", "append JSONL messages from stdin",
 		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "
 		"it.",
@@ -41,6 +42,29 @@ const struct command commands[] = {
 	{"check", "check --dialect D FILE", "is this request acceptable to a strict provider?",
 		"One fault an entry, with its place in the body. Exit code 1 if there are any.", "dialect", 1,
 		1, command_check},
+	{"compact", "compact [SESSION] [budget options]", "make the view smaller now, whatever the trigger",
+		"What is no longer shown word for word goes into a record, derived from the raw messages and "
+		"verified against\n"
+		"them. The log keeps everything; the user's rules stay word for word. Nothing to do is no "
+		"error.",
+		"session deriver deriver-model dry-run " BUDGET, 0, 1, command_compact},
+	{"record", "record [SESSION] [--at ID]", "what the view holds of what is no longer shown",
+		"Each item with the messages it comes from. Exit code 1 if there is no record.",
+		"session at segments", 0, 1, command_record},
+	{"verify", "verify [SESSION] [--record FILE]",
+		"is what a record says in the raw messages, and all it must say?",
+		"Finds what is invented, misattributed or left out, also in a summary somebody else wrote. "
+		"Exit code 1 if it\n"
+		"finds anything.",
+		"session record", 0, 1, command_verify},
+	{"recall", "recall SESSION QUERY [--limit 5]", "find originals, shown or not",
+		"QUERY is a message id, a range of ids as pointers give it (m12–m40), or words: exact hits "
+		"come first.",
+		"limit", 2, -1, command_recall},
+	{"work", "work [--once]", "derive the records of finished segments, in all sessions",
+		"So that a compaction finds them ready and asks no model. Run it from cron, or beside your "
+		"agent.",
+		"deriver deriver-model once model", 0, 0, command_work},
 	{"tokens", "tokens [--encoding E | --model M] FILE…", "count tokens of files",
 		"Exact for o200k_base and cl100k_base and the models that use them; estimated for others, "
 		"and said so.",

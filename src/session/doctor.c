@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doctor: what is wrong with a log or a transcript, what it means, and what a provider would refuse of
- * the line as it stands. (What is sent is mended in the view; the doctor says what had to be mended.) It
- * writes nothing.
+ * The doctor: what is wrong with a log or a transcript, what it means, and what
+ * a provider would refuse of the line as it stands. (What is sent is mended in
+ * the view; the doctor says what had to be mended.) It writes nothing.
  */
 #include "session/handles.h"
 
-#include <stdio.h>
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "transcript/import.h"
 #include "transcript/import_tools.h"
+#include <stdio.h>
 
 /* ---- What a provider would refuse ---- */
 
@@ -44,8 +44,10 @@ static int close_batch(struct walk *walk)
 	if (!missing || walk->faults->count >= LIMIT_FAULTS_REPORTED)
 		return 0;
 	return faults_addf(walk->faults, "dangling_call", walk->batch, 0, 0,
-		"Requests get a marked result in its place; resuming appends one at the head.",
-		"%zu call%s of this message %s no result; a provider would refuse the line as it stands.",
+		"Requests get a marked result in its place; resuming "
+		"appends one at the head.",
+		"%zu call%s of this message %s no result; a provider "
+		"would refuse the line as it stands.",
 		missing, missing == 1 ? "" : "s", missing == 1 ? "has" : "have");
 }
 
@@ -191,10 +193,12 @@ static const char *fault_advice(enum fault_kind kind)
 	case FAULT_JSON:
 	case FAULT_SHAPE:
 	case FAULT_TOO_LONG:
-		return "The bytes stay where they are and everything after them is read; a message may be "
+		return "The bytes stay where they are and everything after them is read; a "
+		       "message may be "
 		       "missing here.";
 	case FAULT_CRC:
-		return "It was changed after it was written, by hand or by a failing disk; compare it with a "
+		return "It was changed after it was written, by hand or by a failing disk; "
+		       "compare it with a "
 		       "backup.";
 	default:
 		return "";
@@ -253,7 +257,8 @@ static int unopenable(bobbin_faults *faults, const char *id, const struct bobbin
 	snprintf(where, sizeof(where), "%s.jsonl", id);
 	return faults_add(faults, why->code == BOBBIN_EREFUSED ? "refused" : "unreadable", where, why->line,
 		why->offset, why->message,
-		"No byte of it is touched. Restore it, or what it was forked from, from a backup.");
+		"No byte of it is touched. Restore it, or what it was "
+		"forked from, from a backup.");
 }
 
 int bobbin_doctor_session(
@@ -287,7 +292,8 @@ int bobbin_doctor_session(
 
 /* ---- Foreign transcripts ---- */
 
-/* Follows the rules of the head (store/log.h, invariant 5) over records that are not stored. */
+/* Follows the rules of the head (store/log.h, invariant 5) over records that
+ * are not stored. */
 struct replay {
 	struct arena arena;
 	struct id_table ids, callers;

@@ -2,9 +2,9 @@
 /* Lists of faults: what is wrong, where, what it means, what to do. */
 #include "session/handles.h"
 
+#include "base/alloc.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include "base/alloc.h"
 
 bobbin_faults *faults_new(void)
 {

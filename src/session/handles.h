@@ -1,47 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands behind the opaque handles of bobbin.h, and what the files of this room share. */
+/* What stands behind the opaque handles of bobbin.h, and what the files of this
+ * room share. */
 #ifndef SESSION_HANDLES_H
 #define SESSION_HANDLES_H
 
-#include <bobbin.h>
-#include <sys/types.h>
 #include "base/arena.h"
-#include "base/platform.h"
 #include "base/buffer.h"
+#include "base/platform.h"
 #include "base/slice.h"
 #include "store/log.h"
 #include "store/store.h"
 #include "window/check.h"
 #include "window/window.h"
+#include <bobbin.h>
+#include <sys/types.h>
 
 struct token_counter;
 
 struct bobbin_store {
-	pid_t process;          /* that opened it: a child of fork(2) shares the file offsets and locks */
+	pid_t process; /* that opened it: a child of fork(2) shares the file offsets
+			  and locks */
 	struct store *store;
 	bool read_only;
 };
+
+struct segments;
 
 struct bobbin_session {
 	pid_t process;
 	bobbin_store *store;
 	struct log *log;
+	struct segments *segments; /* segments.h */
+	struct compact_breaker {   /* compact.c: stops what leads nowhere */
+		unsigned useless;
+		uint32_t head; /* when it last led nowhere */
+	} breaker;
 	struct bobbin_session_info info;
 	char head[BOBBIN_MESSAGE_ID_BYTES];
 };
 
 struct bobbin_faults {
-	struct arena arena;     /* owns the items' texts */
+	struct arena arena; /* owns the items' texts */
 	struct bobbin_fault *items;
 	size_t count, cap;
 };
 
-/* BOBBIN_EINVAL if this is another process than the one that opened the handle, or there is none. */
+/* BOBBIN_EINVAL if this is another process than the one that opened the handle,
+ * or there is none. */
 int handle_check(const void *handle, pid_t process, struct bobbin_error *error);
 #define STORE_CHECK(store, error) handle_check((store), (store) ? (store)->process : 0, (error))
 #define SESSION_CHECK(session, error) handle_check((session), (session) ? (session)->process : 0, (error))
 
-/* faults.c: an empty list, or NULL when memory is out; adding copies the texts. 0 or BOBBIN_ENOMEM. */
+/* faults.c: an empty list, or NULL when memory is out; adding copies the texts.
+ * 0 or BOBBIN_ENOMEM. */
 bobbin_faults *faults_new(void);
 int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint64_t line, uint64_t offset,
 	const char *message, const char *advice);
@@ -51,15 +62,20 @@ int faults_addf(bobbin_faults *faults, const char *kind, const char *where, uint
 /* session.c: what an append of one message became, for the caller. */
 void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_ack *ret_ack);
 
-/* recover.c: answers the calls at the head that have no result. *ret_marked is their number. */
+/* recover.c: answers the calls at the head that have no result. *ret_marked is
+ * their number. */
 int recover_dangling(struct log *log, uint64_t *ret_marked, struct bobbin_error *error);
 /* The text of a marked result. */
-#define MARKED_TEXT "[interrupted: no result of this call was recorded; call it again if it is still needed]"
+#define MARKED_TEXT                                                                                          \
+	"[interrupted: no result of this call was recorded; call it again if it is "                         \
+	"still needed]"
 
-/* messages.c: a message's text as a person reads it: texts, calls in a short form, images by name. */
+/* messages.c: a message's text as a person reads it: texts, calls in a short
+ * form, images by name. */
 int message_add_readable(const struct message *message, struct arena *arena, struct buffer *out);
 
-/* plan.c: plans over a path that ends at `head`, with the texts of `options` copied. */
+/* plan.c: plans over a path that ends at `head`, with the texts of `options`
+ * copied. */
 int plan_make_at(bobbin_session *session, uint32_t head, const struct bobbin_window_options *options,
 	uint64_t model_window, uint64_t model_output, bobbin_plan **ret_plan, struct bobbin_error *error);
 /* The body in a dialect, for a model of that name. */
@@ -67,7 +83,8 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 	struct bobbin_error *error);
 const struct window_plan *plan_window(const bobbin_plan *plan);
 
-/* doctor.c: what a provider would refuse of a line as it stands in the log; adds to `faults`. */
+/* doctor.c: what a provider would refuse of a line as it stands in the log;
+ * adds to `faults`. */
 struct path;
 int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Storing what a reader made of a foreign transcript: a session a conversation, all of them or none. */
+/* Storing what a reader made of a foreign transcript: a session a conversation,
+ * all of them or none. */
 #include "session/handles.h"
 
 #include "base/alloc.h"
@@ -49,8 +50,8 @@ void bobbin_import_free(bobbin_import *import)
 	mem_free(import);
 }
 
-/* A title on one line: control characters become blanks. The file's name, without its folders, when there is
- * none. */
+/* A title on one line: control characters become blanks. The file's name,
+ * without its folders, when there is none. */
 static int title_of(const struct import_conversation *conversation, const char *name, struct arena *arena,
 	struct slice *ret_title)
 {
@@ -73,7 +74,8 @@ static int title_of(const struct import_conversation *conversation, const char *
 	return copy ? 0 : BOBBIN_ENOMEM;
 }
 
-/* Appends all records; then the head stands where the transcript's stood (a rewind in it is no message). */
+/* Appends all records; then the head stands where the transcript's stood (a
+ * rewind in it is no message). */
 static int append_records(
 	struct log *log, const struct import_conversation *conversation, struct bobbin_error *error)
 {

@@ -76,7 +76,8 @@ static int counter_for(const char *encoding, const char *model, struct token_cou
 	if (token_counter_for_encoding(encoding, ret_counter))
 		return 0;
 	return error_set(error, BOBBIN_EUNSUPPORTED,
-		"there is no encoding '%s' in this build; there may be o200k_base and cl100k_base, and there "
+		"there is no encoding '%s' in this build; there may be "
+		"o200k_base and cl100k_base, and there "
 		"is estimate",
 		encoding);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a session's messages one after the other, and what a person reads of one. */
+/* Reading a session's messages one after the other, and what a person reads of
+ * one. */
 #include "session/handles.h"
 
 #include "base/alloc.h"

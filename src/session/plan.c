@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans: the window room's numbers and ranges for a session's line, with the texts and ids a host wants to
- * see. A plan keeps copies of the system prompt and the tools, so that rendering it later gives the same
- * request.
+ * Plans: the window room's numbers and ranges for a session's line, with the
+ * texts and ids a host wants to see. A plan keeps copies of the system prompt
+ * and the tools, so that rendering it later gives the same request.
  */
-#include "session/handles.h"
+#include "session/plan_inside.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "tokens/counter.h"
 #include "window/render.h"
-
-struct bobbin_plan {
-	bobbin_session *session;
-	struct arena arena; /* owns all texts */
-	struct log_path *path;
-	struct token_counter counter;
-	struct window_options options;
-	struct window_plan window;
-	struct slice model, system, tools;
-	struct bobbin_budget budget;
-	struct bobbin_part *parts;
-	struct bobbin_hidden *hidden;
-	const char *cut, *inner_cut;
-};
 
 const struct window_plan *plan_window(const bobbin_plan *plan)
 {
@@ -168,23 +154,38 @@ static int describe(bobbin_plan *plan, struct bobbin_error *error)
 	return plan->cut && plan->inner_cut ? 0 : BOBBIN_EIO;
 }
 
-static int make(bobbin_plan *plan, uint32_t head, const struct bobbin_window_options *options,
-	uint64_t model_window, uint64_t model_output, struct bobbin_error *error)
+/* The record in force, or, when it is stale, the reason for the plan to tell.
+ */
+static const struct window_record *record_of(bobbin_plan *plan)
+{
+	if (!plan->found.seen)
+		return NULL;
+	if (!plan->found.usable)
+		plan->found.window = (struct window_record){
+			.stale = plan->found.stale, .cut = WINDOW_NONE, .inner_cut = WINDOW_NONE};
+	return &plan->found.window;
+}
+
+static int make(bobbin_plan *plan, const struct bobbin_window_options *options, uint64_t model_window,
+	uint64_t model_output, struct bobbin_error *error)
 {
 	struct window_fixed fixed;
-	struct window_budget budget;
+	bool as_of = options->at && *options->at;
 	token_counter_for_model(options->model ? options->model : "", &plan->counter);
 	window_options_of(options, model_window, model_output, &plan->options);
 	int rc = copy_texts(plan, options, error);
 	if (!rc)
 		rc = fixed_costs(plan, &fixed, error);
 	if (!rc)
-		rc = window_budget(&plan->options, &fixed, &budget, error);
+		rc = window_budget(&plan->options, &fixed, &plan->numbers, error);
 	if (!rc)
-		rc = log_path_new(plan->session->log, head, &plan->counter, &plan->path, error);
+		rc = log_path_new(plan->session->log, plan->head, &plan->counter, &plan->path, error);
 	if (!rc)
-		rc = window_plan(log_path_path(plan->path), &budget, &plan->options, NULL, &plan->counter,
-			&plan->window, error);
+		rc = compaction_find(
+			plan->session, plan->head, as_of, &plan->counter, &plan->arena, &plan->found, error);
+	if (!rc)
+		rc = window_plan(log_path_path(plan->path), &plan->numbers, &plan->options, record_of(plan),
+			&plan->counter, &plan->window, error);
 	return rc < 0 ? rc : describe(plan, error);
 }
 
@@ -195,7 +196,8 @@ int plan_make_at(bobbin_session *session, uint32_t head, const struct bobbin_win
 	if (!plan)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	plan->session = session;
-	int rc = make(plan, head, options, model_window, model_output, error);
+	plan->head = head;
+	int rc = make(plan, options, model_window, model_output, error);
 	if (rc < 0)
 		bobbin_plan_free(plan);
 	else
@@ -357,7 +359,8 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 		.byte_limit = plan->options.byte_limit};
 	if (!dialect || !dialect_of(dialect, &options.dialect))
 		return error_set(error, BOBBIN_EUNSUPPORTED,
-			"there is no dialect '%s'; there are openai-chat, openai-responses and anthropic",
+			"there is no dialect '%s'; there are openai-chat, "
+			"openai-responses and anthropic",
 			dialect ? dialect : "");
 	if (plan->tools.len) {
 		int rc = json_parse(plan->tools.data, plan->tools.len, &options.tools, error);

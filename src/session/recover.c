@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recovery: calls at the head that have no result are answered with a marked one, so that a strict provider
- * accepts the line again. The log is only appended to; a second run finds nothing to do. If the real result
- * comes after all, it stands in the marker's place in every view (transcript/path.h, invariant 4).
+ * Recovery: calls at the head that have no result are answered with a marked
+ * one, so that a strict provider accepts the line again. The log is only
+ * appended to; a second run finds nothing to do. If the real result comes after
+ * all, it stands in the marker's place in every view (transcript/path.h,
+ * invariant 4).
  */
 #include "session/handles.h"
 
 #include "base/json.h"
 
-/* The last assistant message of the line if nothing but results follows it, else NODE_NONE. */
+/* The last assistant message of the line if nothing but results follows it,
+ * else NODE_NONE. */
 static uint32_t open_batch(const struct log *log)
 {
 	struct log_node node;
@@ -23,7 +26,8 @@ static uint32_t open_batch(const struct log *log)
 	return NODE_NONE;
 }
 
-/* The ids that results between `batch` and the head answer, late ones included. */
+/* The ids that results between `batch` and the head answer, late ones included.
+ */
 static int answered_ids(struct log *log, uint32_t batch, struct arena *arena, struct slice **ret_ids,
 	size_t *ret_count, struct bobbin_error *error)
 {
@@ -57,7 +61,8 @@ static int answered_ids(struct log *log, uint32_t batch, struct arena *arena, st
 	return 0;
 }
 
-/* Takes one answer for `id` out of the list; false if there is none left. Repeated ids need as many answers.
+/* Takes one answer for `id` out of the list; false if there is none left.
+ * Repeated ids need as many answers.
  */
 static bool take_answer(struct slice *ids, size_t count, struct slice id)
 {

@@ -2,10 +2,11 @@
 /* One session: opening, appending, moving the head, forking. */
 #include "session/handles.h"
 
-#include <stdlib.h>
 #include "base/alloc.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "session/segments.h"
+#include <stdlib.h>
 
 /* ---- Opening ---- */
 
@@ -28,7 +29,8 @@ static int open_log(bobbin_store *store, struct slice id, const struct bobbin_se
 	bool read_only = options->read_only || store->read_only;
 	if (id.len && !id_is_session(id))
 		return error_set(error, BOBBIN_EINVAL,
-			"that is not a session id: 1 to 64 letters, digits, _ and -, not beginning with -, "
+			"that is not a session id: 1 to 64 letters, digits, _ and "
+			"-, not beginning with -, "
 			"and not 'blobs'");
 	if (id.len && options->must_not_exist && store_has(store->store, id))
 		return error_set(error, BOBBIN_EEXIST, "session %.*s exists", (int)id.len, id.data);
@@ -68,8 +70,10 @@ void bobbin_session_close(bobbin_session *session)
 {
 	if (!session)
 		return;
-	if (session->process == platform_process()) /* in a child the meta file is the parent's to write */
+	if (session->process == platform_process()) /* in a child the meta file is the
+						       parent's to write */
 		log_close(session->log);
+	segments_free(session->segments);
 	mem_free(session);
 }
 
@@ -222,7 +226,8 @@ int bobbin_session_rewind(
 	return rc;
 }
 
-/* {"role":"user","parent":…,"branch":true,"content":…} below the parent of `node`. */
+/* {"role":"user","parent":…,"branch":true,"content":…} below the parent of
+ * `node`. */
 static int edited_record(struct log *log, const struct log_node *node, struct slice text,
 	struct buffer *record, struct bobbin_error *error)
 {

@@ -2,9 +2,9 @@
 /* Stores, lists of sessions, and forks as trees. */
 #include "session/handles.h"
 
-#include <stdlib.h>
 #include "base/alloc.h"
 #include "base/id.h"
+#include <stdlib.h>
 
 int bobbin_store_open(const char *path, const struct bobbin_store_options *options, bobbin_store **ret_store,
 	struct bobbin_error *error)
@@ -65,7 +65,8 @@ static void info_from_entry(const struct store_entry *entry, struct bobbin_sessi
 {
 	struct bobbin_session_info *info = ret_info;
 	memset(info, 0, sizeof(*info));
-	/* ids in a store are at most LIMIT_SESSION_ID_BYTES: store_list only gives such */
+	/* ids in a store are at most LIMIT_SESSION_ID_BYTES: store_list only gives
+	 * such */
 	memcpy(info->id, entry->id, strnlen(entry->id, BOBBIN_SESSION_ID_BYTES - 1));
 	memcpy(info->parent_id, entry->parent_id, strnlen(entry->parent_id, BOBBIN_SESSION_ID_BYTES - 1));
 	info->owner = entry->owner;
@@ -132,7 +133,8 @@ struct bobbin_tree {
 	bobbin_list list;
 	struct bobbin_tree_node *nodes;
 	size_t *parents; /* index of each session's parent, or SIZE_MAX */
-	size_t *order;	 /* indexes sorted by parent, then by place of the fork: siblings stand together */
+	size_t *order;	 /* indexes sorted by parent, then by place of the fork:
+			    siblings stand together */
 	bool *placed;
 	size_t count, next;
 };
@@ -167,7 +169,8 @@ static int find_parents(bobbin_tree *tree, struct arena *arena)
 	return 0;
 }
 
-/* Siblings: by the place they were forked at, then oldest first (the list is newest first). */
+/* Siblings: by the place they were forked at, then oldest first (the list is
+ * newest first). */
 static int compare_siblings(const void *a, const void *b, void *context)
 {
 	const bobbin_tree *tree = context;
@@ -195,8 +198,8 @@ static size_t first_child(const bobbin_tree *tree, size_t parent)
 	return low;
 }
 
-/* Places a session and everything below it, depth first, without recursion: `next` is where each level goes
- * on. */
+/* Places a session and everything below it, depth first, without recursion:
+ * `next` is where each level goes on. */
 static void place(bobbin_tree *tree, size_t root, size_t *stack, size_t *next)
 {
 	size_t depth = 0;
@@ -224,7 +227,8 @@ static void place(bobbin_tree *tree, size_t root, size_t *stack, size_t *next)
 	}
 }
 
-/* The root above `id`, or SIZE_MAX. A cycle ends at the session where it closes. */
+/* The root above `id`, or SIZE_MAX. A cycle ends at the session where it
+ * closes. */
 static size_t root_of(const bobbin_tree *tree, const char *id)
 {
 	size_t at = 0;

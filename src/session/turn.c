@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The turn's public face: starting, pulling events, answering calls, ending. The steps are in turn_request.c
- * and turn_store.c. */
+/* The turn's public face: starting, pulling events, answering calls, ending.
+ * The steps are in turn_request.c and turn_store.c. */
 #include "session/turn.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include "base/alloc.h"
 #include "base/json.h"
 #include "window/render.h"
+#include <stdarg.h>
+#include <stdio.h>
 
 /* ---- Models ---- */
 
-/* The mock is as strict as the strictest provider, so that a request it answers is one that everybody
- * answers. */
+/* The mock is as strict as the strictest provider, so that a request it answers
+ * is one that everybody answers. */
 static int strict_check(
 	void *context, enum model_dialect dialect, struct slice body, struct bobbin_error *error)
 {
@@ -117,6 +117,8 @@ static int copy_options(
 	window->system = arena_copy(&turn->arena, window->system ? window->system : "", window->system_len);
 	window->tools = arena_copy(&turn->arena, window->tools ? window->tools : "", window->tools_len);
 	window->at = NULL;
+	turn->no_compaction = options->no_compaction != 0;
+	turn->deriver = options->deriver;
 	turn->run = options->run ? arena_copy(&turn->arena, options->run, strlen(options->run)) : "";
 	turn->routine =
 		options->routine ? arena_copy(&turn->arena, options->routine, strlen(options->routine)) : "";

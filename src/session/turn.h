@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A turn as a small machine that is pulled: every call of bobbin_turn_next does the next step that can be done without
- * waiting longer than it may, and hands out one event.
+ * A turn as a small machine that is pulled: every call of bobbin_turn_next does
+ *the next step that can be done without waiting longer than it may, and hands
+ *out one event.
  *
  *	            ┌────────── all results durable ───────────┐
  *	 start → PLAN → STREAM → (reply durable) → CALLS ──────┘
  *	           ▲      │ refused for now         │ no calls
  *	           └ WAIT ┘                         └→ OVER
  *
- * Invariants: (1) the user's message is durable before the first request; (2) a reply is durable before DONE, and stored once,
- * however often the request was tried; (3) only a terminal event makes a reply; (4) a reply that meets a conflict is
- * stored beside the line; (5) after an error the turn is over, and its lock is free once it is released.
+ * Invariants: (1) the user's message is durable before the first request; (2) a
+ *reply is durable before DONE, and stored once, however often the request was
+ *tried; (3) only a terminal event makes a reply; (4) a reply that meets a
+ *conflict is stored beside the line; (5) after an error the turn is over, and
+ *its lock is free once it is released.
  */
 #ifndef SESSION_TURN_H
 #define SESSION_TURN_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include "model/model.h"
 #include "model/reply.h"
 #include "session/handles.h"
+#include <pthread.h>
+#include <stdatomic.h>
 
 struct bobbin_model {
 	struct model *model;
@@ -28,8 +31,8 @@ struct bobbin_model {
 enum turn_state { TURN_PLAN, TURN_STREAM, TURN_WAIT, TURN_CALLS, TURN_OVER, TURN_FAILED };
 
 struct turn_call {
-	struct slice id, name, arguments;  /* in the turn's arena */
-	struct slice result;               /* {NULL, 0}: not answered yet */
+	struct slice id, name, arguments; /* in the turn's arena */
+	struct slice result;		  /* {NULL, 0}: not answered yet */
 	bool is_error, announced;
 };
 
@@ -40,40 +43,49 @@ struct bobbin_turn {
 	bobbin_model *model;
 	struct turn_lock *lock;
 	enum turn_state state;
-	struct arena arena;                /* lives as long as the turn: calls, options */
+	struct arena arena; /* lives as long as the turn: calls, options */
 	struct bobbin_window_options window;
 	const char *run, *routine;
 
-	char head[PATH_ID_BYTES];          /* what the next message must follow */
-	bool branch;                       /* the reply begins a branch below `head` (regenerate) */
+	char head[PATH_ID_BYTES]; /* what the next message must follow */
+	bool branch;		  /* the reply begins a branch below `head` (regenerate) */
 	uint32_t head_node;
 
 	struct bobbin_event queue[TURN_EVENTS_MAX];
 	size_t queued, taken;
-	struct bobbin_event event;         /* the one handed out */
+	struct bobbin_event event; /* the one handed out */
 	struct arena event_arena;
 
-	pthread_mutex_t stream_mutex;      /* `stream` against bobbin_cancel */
+	pthread_mutex_t stream_mutex; /* `stream` against bobbin_cancel */
 	struct model_stream *stream;
 	atomic_bool cancelled;
 	struct reply reply;
 	struct turn_call *calls;
 	size_t call_count, call_cap;
 	unsigned tries, empty_replies, rounds;
+	bool no_compaction, overflowed; /* overflowed: the provider said so once, and
+					   it was compacted for that */
+	bobbin_model *deriver;
 	int64_t wait_until_ns;
 	uint64_t input_tokens, cached_tokens, output_tokens;
 	bool reported;
 };
 
-/* turn.c: puts an event at the end of the queue; its texts are copied. 0 or BOBBIN_ENOMEM. */
-int turn_queue(bobbin_turn *turn, int type, const char *id, const char *name, struct slice text, uint64_t number);
+/* turn.c: puts an event at the end of the queue; its texts are copied. 0 or
+ * BOBBIN_ENOMEM. */
+int turn_queue(
+	bobbin_turn *turn, int type, const char *id, const char *name, struct slice text, uint64_t number);
 int turn_note(bobbin_turn *turn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* turn_request.c: plans, renders, checks and sends. */
 int turn_send(bobbin_turn *turn, struct bobbin_error *error);
-/* The stream ended with this failure: another try is prepared (TURN_WAIT), or the error is returned. */
+/* The stream ended with this failure: another try is prepared (TURN_WAIT), or
+ * the error is returned. */
 int turn_failed_request(bobbin_turn *turn, const struct model_event *event, struct bobbin_error *error);
 void turn_close_stream(bobbin_turn *turn);
+/* BOBBIN_EINPUT with the first fault if a provider would refuse the body;
+ * nothing is sent then. */
+int check_body(const char *dialect, struct slice body, struct bobbin_error *error);
 
 /* turn_store.c: makes the reply durable, then goes on to its calls or ends. */
 int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error);

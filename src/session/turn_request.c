@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A turn's requests: planned, checked, sent, and tried again where that is safe. */
+/* A turn's requests: planned, checked, sent, and tried again where that is
+ * safe. */
 #include "session/turn.h"
 
-#include <stdio.h>
 #include "base/alloc.h"
+#include "session/compact.h"
+#include "session/model_deriver.h"
+#include <stdio.h>
 
 #define RETRY_FIRST_MS 500
 #define RETRY_LONGEST_MS 60000
@@ -17,8 +20,9 @@ void turn_close_stream(bobbin_turn *turn)
 	model_stream_free(stream);
 }
 
-/* The last look before it leaves: a body that our own check refuses is not sent. */
-static int check_body(const char *dialect, struct slice body, struct bobbin_error *error)
+/* The last look before it leaves: a body that our own check refuses is not
+ * sent. */
+int check_body(const char *dialect, struct slice body, struct bobbin_error *error)
 {
 	struct check_faults faults;
 	int rc = check_request(dialect, body, NULL, &faults, error);
@@ -47,21 +51,71 @@ static int announce(bobbin_turn *turn, const bobbin_plan *plan)
 	return turn_queue(turn, BOBBIN_EVENT_PLANNED, NULL, NULL, slice_of(text), tokens);
 }
 
+/* Compacts, and says what was done; nothing to do is silent. */
+static int compact(bobbin_turn *turn, const struct model_properties *properties, bool force, bool *ret_done,
+	struct bobbin_error *error)
+{
+	struct deriver deriver;
+	struct compact_request request = {.window = &turn->window,
+		.model_window = properties->window_tokens,
+		.model_output = properties->output_tokens_max,
+		.force = force};
+	bobbin_compaction *compaction;
+	if (turn->deriver) {
+		deriver = model_deriver(turn->deriver);
+		request.deriver = &deriver;
+	}
+	int rc = compact_now(turn->session, &request, &compaction, error);
+	if (rc < 0)
+		return rc;
+	*ret_done = bobbin_compaction_report(compaction)->done;
+	if (*ret_done)
+		rc = turn_note(turn, "%s", bobbin_compaction_report(compaction)->line);
+	bobbin_compaction_free(compaction);
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
+
+/* The plan of the next request; when its view is too full, of what compaction
+ * leaves of it. A compaction that fails costs the turn nothing: the plan leaves
+ * out what does not fit, and says so. */
+static int plan(bobbin_turn *turn, const struct model_properties *properties, bobbin_plan **ret_plan,
+	struct bobbin_error *error)
+{
+	struct bobbin_error why = {0};
+	bool done = false;
+	int rc = plan_make_at(turn->session, turn->head_node, &turn->window, properties->window_tokens,
+		properties->output_tokens_max, ret_plan, error);
+	bool at_head = turn->head_node == log_head(turn->session->log);
+	if (rc < 0 || turn->no_compaction || !at_head || !plan_window(*ret_plan)->over_trigger)
+		return rc;
+	rc = compact(turn, properties, false, &done, &why);
+	if (rc == BOBBIN_ENOMEM || rc == BOBBIN_EUNKNOWN) {
+		bobbin_plan_free(*ret_plan);
+		return error_set(error, rc, "%s", why.message);
+	}
+	if (rc < 0)
+		turn_note(turn, "compaction failed: %s", why.message);
+	if (rc < 0 || !done)
+		return 0;
+	bobbin_plan_free(*ret_plan);
+	return plan_make_at(turn->session, turn->head_node, &turn->window, properties->window_tokens,
+		properties->output_tokens_max, ret_plan, error);
+}
+
 static int render(bobbin_turn *turn, const struct model_properties *properties, struct buffer *body,
 	struct bobbin_error *error)
 {
-	bobbin_plan *plan;
+	bobbin_plan *made;
 	const char *dialect = model_dialect_text(properties->dialect);
-	int rc = plan_make_at(turn->session, turn->head_node, &turn->window, properties->window_tokens,
-		properties->output_tokens_max, &plan, error);
+	int rc = plan(turn, properties, &made, error);
 	if (rc < 0)
 		return rc;
-	rc = plan_render(plan, dialect, properties->name, body, error);
+	rc = plan_render(made, dialect, properties->name, body, error);
 	if (!rc)
 		rc = check_body(dialect, buffer_slice(body), error);
-	if (!rc && (rc = announce(turn, plan)) < 0)
+	if (!rc && (rc = announce(turn, made)) < 0)
 		error_set(error, rc, "out of memory");
-	bobbin_plan_free(plan);
+	bobbin_plan_free(made);
 	return rc;
 }
 
@@ -102,17 +156,42 @@ static int64_t wait_before_retry(unsigned tries, int64_t asked_ms)
 	return wait;
 }
 
-/* Tried again only when the provider said it may help and nothing of the answer has been shown. */
+/* Tried again only when the provider said it may help and nothing of the answer
+ * has been shown. */
 static bool may_retry(const bobbin_turn *turn, const struct model_event *event)
 {
 	return event->error.retry && turn->tries < LIMIT_PROVIDER_RETRIES && !turn->reply.text.len &&
 	       event->error.retry_after_ms <= RETRY_LONGEST_MS && !atomic_load(&turn->cancelled);
 }
 
+/* The provider counts more than we do: compacts once for that, whatever the
+ * trigger, and asks again. */
+static int compact_for_overflow(
+	bobbin_turn *turn, const struct model_event *event, struct bobbin_error *error)
+{
+	struct bobbin_error why = {0};
+	struct buffer message = BUFFER_INIT(1024);
+	bool done = false;
+	buffer_add_slice(&message, event->error.message);
+	turn_close_stream(turn);
+	turn->overflowed = true;
+	int rc = compact(turn, model_properties(turn->model->model), true, &done, &why);
+	if (rc < 0 || !done)
+		rc = error_set(error, BOBBIN_EPROVIDER, "%s; compaction could not help: %s",
+			message.data ? message.data : "",
+			rc < 0 ? why.message : "there is nothing to compact");
+	buffer_release(&message);
+	if (!rc)
+		turn->state = TURN_PLAN;
+	return rc;
+}
+
 int turn_failed_request(bobbin_turn *turn, const struct model_event *event, struct bobbin_error *error)
 {
 	const struct platform *platform = platform_default();
 	struct slice message = event->error.message;
+	if (event->error.failure == MODEL_FAILURE_OVERFLOW && !turn->overflowed && !turn->no_compaction)
+		return compact_for_overflow(turn, event, error);
 	if (!may_retry(turn, event))
 		return error_set(error, event->error.code, "%.*s", (int)message.len, message.data);
 	int64_t wait_ms = wait_before_retry(turn->tries, event->error.retry_after_ms);

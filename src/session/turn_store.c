@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a turn writes to the log: the user's message, replies with their usage, results. */
+/* What a turn writes to the log: the user's message, replies with their usage,
+ * results. */
 #include "session/turn.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "compact/rules.h"
+#include "session/compact.h"
 
 #define EMPTY_REPLIES_MAX 2 /* asked again this often when an answer holds nothing */
 
@@ -94,7 +97,8 @@ int turn_store_user(bobbin_turn *turn, struct slice text, bool regenerate, struc
 
 /* ---- Replies ---- */
 
-/* {"type":"usage","for":…}: figures as reported; null for what the provider did not say. */
+/* {"type":"usage","for":…}: figures as reported; null for what the provider did
+ * not say. */
 static void usage_record(const bobbin_turn *turn, struct buffer *out)
 {
 	const struct model_properties *properties = model_properties(turn->model->model);
@@ -119,7 +123,8 @@ static void usage_record(const bobbin_turn *turn, struct buffer *out)
 	json_end_object(&writer);
 }
 
-/* The reply as gathered, with what only the turn knows added as further members. */
+/* The reply as gathered, with what only the turn knows added as further
+ * members. */
 static int reply_record(bobbin_turn *turn, struct buffer *out, struct bobbin_error *error)
 {
 	struct buffer plain = BUFFER_INIT(LIMIT_LINE_BYTES), named = BUFFER_INIT(LIMIT_LINE_BYTES),
@@ -151,7 +156,8 @@ static int reply_record(bobbin_turn *turn, struct buffer *out, struct bobbin_err
 	return rc < 0 ? error_set(error, rc, "the reply cannot be put together") : 0;
 }
 
-/* Another reply to the same message: it names its parent and becomes the line. */
+/* Another reply to the same message: it names its parent and becomes the line.
+ */
 static int branch_record(bobbin_turn *turn, struct buffer *record, struct bobbin_error *error)
 {
 	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES), parented = BUFFER_INIT(LIMIT_LINE_BYTES),
@@ -197,8 +203,8 @@ static int append_reply(bobbin_turn *turn, struct log_ack *ret_ack, struct bobbi
 	return rc;
 }
 
-/* Usage says whom it is for, so it follows the reply. It is written, and synced, on its own; losing it loses
- * no word. */
+/* Usage says whom it is for, so it follows the reply. It is written, and
+ * synced, on its own; losing it loses no word. */
 static int append_usage(bobbin_turn *turn, struct bobbin_error *error)
 {
 	struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
@@ -254,7 +260,8 @@ static int collect_calls(bobbin_turn *turn, uint32_t node, struct bobbin_error *
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 
-/* An answer with nothing in it is asked for again, a few times; nothing of it is stored. */
+/* An answer with nothing in it is asked for again, a few times; nothing of it
+ * is stored. */
 static int empty_reply(bobbin_turn *turn, struct bobbin_error *error)
 {
 	turn_close_stream(turn);
@@ -268,9 +275,21 @@ static int empty_reply(bobbin_turn *turn, struct bobbin_error *error)
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 
+/* With the answer durable there is time: the record of one closed segment, so
+ * that the next compaction finds it. A model that writes records is not asked
+ * here: its answer would hold up this one. */
+static void derive_ahead(bobbin_turn *turn)
+{
+	uint32_t derived;
+	bool left;
+	if (!turn->no_compaction && !turn->deriver)
+		compact_ahead(turn->session, &rules_deriver, 1, &derived, &left, NULL);
+}
+
 static int finish(bobbin_turn *turn, const char *id, struct bobbin_error *error)
 {
 	turn->state = TURN_OVER;
+	derive_ahead(turn);
 	int rc =
 		turn_queue(turn, BOBBIN_EVENT_DONE, id, NULL, slice_of(model_stop_text(turn->reply.stop)), 0);
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
@@ -293,7 +312,8 @@ int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error)
 		return rc;
 	if (ack.aside)
 		return error_set(error, BOBBIN_ECONFLICT,
-			"another writer moved the head meanwhile; the reply is stored beside the line as %s",
+			"another writer moved the head meanwhile; the reply is "
+			"stored beside the line as %s",
 			ack.id);
 	turn->branch = false;
 	turn->tries = turn->empty_replies = 0;
@@ -338,7 +358,8 @@ static int result_records(bobbin_turn *turn, struct slice *records)
 	return 0;
 }
 
-/* All in one append; a conflict keeps them beside the line too: an effect that happened is never forgotten.
+/* All in one append; a conflict keeps them beside the line too: an effect that
+ * happened is never forgotten.
  */
 int turn_store_results(bobbin_turn *turn, struct bobbin_error *error)
 {
@@ -354,7 +375,8 @@ int turn_store_results(bobbin_turn *turn, struct bobbin_error *error)
 	rc = log_append(turn->session->log, records, turn->call_count, &options, acks, error);
 	if (!rc && acks[turn->call_count - 1].aside)
 		rc = error_set(error, BOBBIN_ECONFLICT,
-			"another writer moved the head meanwhile; the results are stored beside the line");
+			"another writer moved the head meanwhile; the results are "
+			"stored beside the line");
 	if (!rc)
 		rc = follow(turn, acks[turn->call_count - 1].node, error);
 	turn->state = rc < 0 ? TURN_FAILED : TURN_PLAN;

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands about what is no longer shown word for word: compact, record, verify, recall, work. */
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- compact ---- */
+
+static void print_report_json(const struct bobbin_compaction_report *report)
+{
+	printf("{\"done\":%s,", report->done ? "true" : "false");
+	print_json_member("reason", report->reason);
+	putchar(',');
+	print_json_member("steps", report->steps);
+	putchar(',');
+	print_json_member("cut", report->cut);
+	putchar(',');
+	print_json_member("inner_cut", report->inner_cut);
+	printf(",\"messages\":%llu,\"tokens_before\":%llu,\"tokens_after\":%llu,\"record_tokens\":%llu",
+		(unsigned long long)report->messages, (unsigned long long)report->tokens_before,
+		(unsigned long long)report->tokens_after, (unsigned long long)report->record_tokens);
+	printf(",\"constraints\":%llu,\"refused\":%llu,\"repaired\":%llu,\"dropped\":%llu",
+		(unsigned long long)report->constraints, (unsigned long long)report->refused,
+		(unsigned long long)report->repaired, (unsigned long long)report->dropped);
+	printf(",\"segments_found\":%llu,\"segments_derived\":%llu,",
+		(unsigned long long)report->segments_found, (unsigned long long)report->segments_derived);
+	print_json_member("digest", report->digest);
+	putchar(',');
+	print_json_member("text", report->text);
+	puts("}");
+}
+
+static void print_report(const struct bobbin_compaction_report *report, bool dry_run)
+{
+	printf("%s%s%s\n", paint(BOLD), report->line, paint(PLAIN));
+	if (!report->done)
+		return;
+	if (dry_run)
+		puts("  (a dry run: nothing was written)");
+	printf("  cut at %s%s%s · steps: %s\n", report->cut,
+		*report->inner_cut ? ", inside its turn at " : "", report->inner_cut, report->steps);
+	printf("  record: %s tokens, %s segment records found, %s derived now\n",
+		number_text(report->record_tokens), number_text(report->segments_found),
+		number_text(report->segments_derived));
+	printf("  verification: %s refused, %s constraints put back\n", number_text(report->refused),
+		number_text(report->repaired));
+	if (report->dropped)
+		printf("  %s items did not fit; the record says where they are\n",
+			number_text(report->dropped));
+	if (*report->reason)
+		print_wrapped(report->reason, strlen(report->reason), 2);
+}
+
+/* --deriver rules, or model with --deriver-model M (default: the model that answers). */
+int open_deriver(const struct arguments *arguments, bobbin_model **ret_model)
+{
+	struct bobbin_error error;
+	const char *spec = arguments->deriver_model ? arguments->deriver_model : model_spec(arguments);
+	bool model = arguments->deriver ? strcmp(arguments->deriver, "model") == 0
+					: arguments->deriver_model != NULL;
+	*ret_model = NULL;
+	if (arguments->deriver && !model && strcmp(arguments->deriver, "rules") != 0)
+		return fail_usage("--deriver is rules or model, not '%s'", arguments->deriver);
+	if (!model)
+		return 0;
+	if (!spec)
+		return fail_usage("which model shall write the record? --deriver-model M");
+	if (bobbin_model_open(spec, ret_model, &error) < 0)
+		return fail(&error);
+	return 0;
+}
+
+static int compact(const struct arguments *arguments, bobbin_session *session, bobbin_model *deriver)
+{
+	struct bobbin_compact_options options = BOBBIN_COMPACT_OPTIONS_INIT;
+	struct window_request window;
+	struct bobbin_error error;
+	bobbin_compaction *compaction;
+	int rc = window_options_read(arguments, &window);
+	if (rc)
+		return rc;
+	options.window = &window.options;
+	options.deriver = deriver;
+	options.force = 1;
+	options.dry_run = arguments->dry_run;
+	rc = bobbin_session_compact(session, &options, &compaction, &error);
+	window_options_release(&window);
+	if (rc < 0)
+		return fail(&error);
+	if (arguments->json)
+		print_report_json(bobbin_compaction_report(compaction));
+	else
+		print_report(bobbin_compaction_report(compaction), arguments->dry_run);
+	bobbin_compaction_free(compaction);
+	return EXIT_DONE;
+}
+
+int command_compact(const struct arguments *arguments)
+{
+	bobbin_store *store;
+	bobbin_session *session;
+	bobbin_model *deriver;
+	const char *id = arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = open_deriver(arguments, &deriver);
+	if (!rc)
+		rc = open_session(arguments, id, false, false, &store, &session);
+	if (!rc) {
+		rc = compact(arguments, session, deriver);
+		close_session(store, session);
+	}
+	bobbin_model_close(deriver);
+	return rc;
+}
+
+/* ---- record, verify ---- */
+
+int command_record(const struct arguments *arguments)
+{
+	struct bobbin_record_options options = BOBBIN_RECORD_OPTIONS_INIT;
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_session *session;
+	char *text = NULL;
+	const char *id = arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = open_session(arguments, id, false, true, &store, &session);
+	if (rc)
+		return rc;
+	options.at = arguments->at;
+	options.segments = arguments->segments;
+	rc = bobbin_session_record(
+		session, &options, arguments->json ? NULL : &text, arguments->json ? &text : NULL, &error);
+	if (rc == BOBBIN_ENOTFOUND && !arguments->at)
+		rc = fail(&error), rc = EXIT_NO;
+	else if (rc < 0)
+		rc = fail(&error);
+	else if (arguments->json)
+		puts(text);
+	else
+		print_wrapped(text, strlen(text), 0);
+	bobbin_free(text);
+	close_session(store, session);
+	return rc;
+}
+
+static int verify(const struct arguments *arguments, bobbin_session *session, const char *record, size_t len)
+{
+	struct bobbin_error error;
+	bobbin_faults *faults;
+	int rc = bobbin_session_verify(session, record, len, &faults, &error);
+	if (rc < 0)
+		return fail(&error);
+	size_t count = bobbin_faults_count(faults);
+	print_faults(arguments, faults);
+	if (!arguments->json && !count)
+		puts("everything in the record stands in its sources, and no rule of the user's is missing");
+	else if (!arguments->json)
+		printf("%s%s fault%s%s\n", paint(BOLD), number_text(count), count == 1 ? "" : "s",
+			paint(PLAIN));
+	bobbin_faults_free(faults);
+	return count ? EXIT_NO : EXIT_DONE;
+}
+
+int command_verify(const struct arguments *arguments)
+{
+	bobbin_store *store;
+	bobbin_session *session;
+	char *record = NULL;
+	size_t len = 0;
+	const char *id = arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = arguments->record_file ? read_input(arguments->record_file, &record, &len) : 0;
+	if (!rc)
+		rc = open_session(arguments, id, false, true, &store, &session);
+	if (!rc) {
+		rc = verify(arguments, session, record, len);
+		close_session(store, session);
+	}
+	free(record);
+	return rc;
+}
+
+/* ---- recall ---- */
+
+static void print_hit(const struct arguments *arguments, const struct bobbin_hit *hit)
+{
+	if (arguments->json) {
+		putchar('{');
+		print_json_member("id", hit->id);
+		putchar(',');
+		print_json_member("role", hit->role);
+		printf(",\"score\":%.3f,\"excerpt\":", hit->score);
+		print_json_string(hit->excerpt, hit->excerpt_len);
+		puts("}");
+		return;
+	}
+	printf("%s%s%s %s\n", paint(BOLD), hit->id, paint(PLAIN), hit->role);
+	print_wrapped(hit->excerpt, hit->excerpt_len, 2);
+}
+
+/* All words after the session are the query. */
+static char *query_of(const struct arguments *arguments, int first)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	for (int i = first; out && i < arguments->word_count; i++)
+		fprintf(out, "%s%s", i > first ? " " : "", arguments->words[i]);
+	if (out)
+		fclose(out);
+	return text;
+}
+
+int command_recall(const struct arguments *arguments)
+{
+	struct bobbin_error error;
+	const struct bobbin_hit *hit;
+	bobbin_store *store;
+	bobbin_session *session;
+	bobbin_recall *found;
+	size_t count = 0;
+	int rc = open_session(arguments, arguments->words[0], false, true, &store, &session);
+	if (rc)
+		return rc;
+	char *query = query_of(arguments, 1);
+	if (bobbin_session_recall(session, query, (size_t)arguments->limit, &found, &error) < 0) {
+		rc = fail(&error);
+	} else {
+		for (; (hit = bobbin_recall_get(found, count)); count++)
+			print_hit(arguments, hit);
+		bobbin_recall_free(found);
+		if (!count)
+			note(arguments, "nothing in this session matches \"%s\"", query);
+		rc = count ? EXIT_DONE : EXIT_NO;
+	}
+	free(query);
+	close_session(store, session);
+	return rc;
+}
+
+/* ---- work ---- */
+
+int command_work(const struct arguments *arguments)
+{
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_model *deriver;
+	uint64_t derived;
+	int rc = open_deriver(arguments, &deriver);
+	if (!rc)
+		rc = open_store(arguments, false, &store);
+	if (!rc) {
+		if (bobbin_work(store, deriver, arguments->once ? 0 : -1, &derived, NULL, &error) < 0)
+			rc = fail(&error);
+		else if (arguments->json)
+			printf("{\"derived\":%llu}\n", (unsigned long long)derived);
+		else
+			printf("%s segment record%s derived\n", number_text(derived),
+				derived == 1 ? "" : "s");
+		bobbin_store_close(store);
+	}
+	bobbin_model_close(deriver);
+	return rc;
+}

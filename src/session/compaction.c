@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* See compaction.h. */
+#include "session/compaction.h"
+
+#include "session/segments.h"
+#include "tokens/counter.h"
+#include "tokens/overhead.h"
+#include <stdio.h>
+
+void compaction_source(
+	const struct log *log, uint32_t head, size_t end, char ret_source[COMPACTION_SOURCE_BYTES])
+{
+	struct log_node node = {0};
+	if (end)
+		log_node(log, log_ancestor(log, head, (uint32_t)end - 1), &node);
+	snprintf(ret_source, COMPACTION_SOURCE_BYTES, "chain:%016llx", (unsigned long long)node.chain);
+}
+
+static struct slice member_text(const struct json *object, const char *key, struct arena *arena)
+{
+	struct json value;
+	if (!json_get(object, key, &value) || value.type != JSON_STRING)
+		return (struct slice){NULL, 0};
+	return json_string_content(&value, arena);
+}
+
+/* The position of a message of that log on the line to `head`; WINDOW_NONE if
+ * it is not on it. */
+static size_t position_on_line(bobbin_session *session, struct log *log, uint32_t head, struct slice id)
+{
+	struct log_node info;
+	uint32_t node;
+	if (!id.len || log_find(log, id, &node, NULL) < 0 || !log_has_node(session->log, node) ||
+		!log_on_line(session->log, node, head) || log_node(session->log, node, &info) < 0)
+		return WINDOW_NONE;
+	return info.depth;
+}
+
+static bool is_persons(const struct log *log, uint32_t head, size_t position)
+{
+	struct log_node node;
+	return log_node(log, log_ancestor(log, head, (uint32_t)position), &node) == 0 &&
+	       node.role == ROLE_USER && node.origin == ORIGIN_PERSON;
+}
+
+/* Why the line cannot be used on this line of messages; NULL if it can. */
+static const char *judge(bobbin_session *session, struct log *log, uint32_t head, const char *floor,
+	const struct json *object, struct arena *arena, struct window_record *record)
+{
+	char source[COMPACTION_SOURCE_BYTES];
+	struct json inner;
+	record->cut = position_on_line(session, log, head, member_text(object, "cut", arena));
+	record->inner_cut = WINDOW_NONE;
+	if (record->cut == WINDOW_NONE)
+		return "the message it was cut at is no longer on the line";
+	if (!is_persons(session->log, head, record->cut))
+		return "the message it was cut at is not a user message";
+	if (json_get(object, "inner", &inner) && inner.type == JSON_STRING) {
+		record->inner_cut = position_on_line(session, log, head, json_string_content(&inner, arena));
+		if (record->inner_cut == WINDOW_NONE)
+			return "the message of its inner cut is no longer on the line";
+	}
+	size_t end = record->inner_cut == WINDOW_NONE ? record->cut : record->inner_cut;
+	compaction_source(session->log, head, end, source);
+	if (!slice_is(member_text(object, "source", arena), source))
+		return "what it covers has changed";
+	if (!slice_is(member_text(object, "floor", arena), floor))
+		return "a routine's run began after it";
+	record->text = member_text(object, "text", arena);
+	return record->text.len ? NULL : "it holds no text";
+}
+
+static int count_record(struct window_record *record, struct token_counter *counter)
+{
+	int rc = token_counter_count(counter, record->text.data, record->text.len, &record->tokens);
+	record->tokens += sizeof(WINDOW_RECORD_HEADING) / 4 + OVERHEAD_MESSAGE;
+	return rc;
+}
+
+/* One line: takes it if it can be used, remembers why not if it is the newest.
+ * 1: taken, look no further. */
+static int consider(bobbin_session *session, struct log *log, uint32_t record, uint32_t head,
+	const char *floor, struct token_counter *counter, struct arena *arena, struct found_record *found,
+	struct bobbin_error *error)
+{
+	struct window_record window = {0};
+	struct json object;
+	int rc = log_record_read(log, record, arena, &object, error);
+	if (rc < 0)
+		return rc;
+	const char *stale = judge(session, log, head, floor, &object, arena, &window);
+	if (stale && !found->seen)
+		found->stale = stale;
+	found->seen = true;
+	if (stale)
+		return 0;
+	rc = count_record(&window, counter);
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	found->usable = true;
+	found->stale = NULL;
+	found->window = window;
+	found->object = object;
+	return 1;
+}
+
+int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct token_counter *counter,
+	struct arena *arena, struct found_record *ret_found, struct bobbin_error *error)
+{
+	struct found_record found = {0};
+	struct log_record info;
+	char floor[PATH_ID_BYTES];
+	size_t floor_position;
+	int rc = session_floor(session, head, floor, &floor_position, error);
+	for (struct log *log = session->log; rc == 0 && log; log = log_base(log)) {
+		/* An ancestor's line counts as of the fork: what was committed while its
+		 * head was on this line. */
+		bool strict = as_of || log != session->log;
+		for (uint32_t at = log_newest(log, RECORD_COMPACTION); rc == 0 && at != RECORD_NONE;
+			at = info.previous) {
+			rc = log_record(log, at, &info);
+			if (rc < 0 || (strict && (info.head == NODE_NONE ||
+							 !log_has_node(session->log, info.head) ||
+							 !log_on_line(session->log, info.head, head))))
+				continue;
+			rc = consider(session, log, at, head, floor, counter, arena, &found, error);
+		}
+	}
+	if (rc < 0)
+		return rc;
+	*ret_found = found;
+	return 0;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* See segments.h. */
+#include "session/segments.h"
+
+#include "base/alloc.h"
+#include "compact/rules.h"
+#include "compact/segment.h"
+#include "compact/verify.h"
+#include <stdlib.h>
+
+#define DERIVER_BYTES 96 /* "model:NAME/VERSION" */
+
+/* A segment record that stands in a log. */
+struct segment_line {
+	uint32_t from, to; /* nodes, `to` inclusive */
+	struct log *log;
+	uint32_t record;
+	bool open; /* of a part before a cut, of a segment that had not closed */
+	char deriver[DERIVER_BYTES];
+};
+
+struct segments {
+	struct segment_line *lines; /* sorted by `from` */
+	size_t count, cap;
+	struct log *seen_log; /* whose lines were looked at up to seen_record */
+	uint32_t seen_record;
+	struct compact_merge *merge;
+	uint32_t last; /* node of the last message merged */
+	bool reusable; /* it holds whole closed segments only */
+	char deriver[DERIVER_BYTES];
+};
+
+void segments_free(struct segments *segments)
+{
+	if (!segments)
+		return;
+	compact_merge_free(segments->merge);
+	mem_free(segments->lines);
+	mem_free(segments);
+}
+
+/* ---- Lines in the log ---- */
+
+static int compare_lines(const void *a, const void *b)
+{
+	const struct segment_line *x = a, *y = b;
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool covered_node(struct log *log, struct json_iter *iter, uint32_t *ret_node)
+{
+	struct arena arena = ARENA_INIT;
+	struct json id;
+	bool found = json_iter_next(iter, NULL, &id) && id.type == JSON_STRING &&
+		     log_find(log, json_string_content(&id, &arena), ret_node, NULL) == 0;
+	arena_release(&arena);
+	return found;
+}
+
+/* False for a line that is not of the shape or names messages that are not
+ * there: it is passed over. */
+static bool read_line(struct log *log, uint32_t record, struct segment_line *ret_line)
+{
+	struct arena arena = ARENA_INIT;
+	struct json line, covers, deriver, open;
+	struct json_iter iter;
+	bool good = log_record_read(log, record, &arena, &line, NULL) == 0 &&
+		    json_get(&line, "covers", &covers) && covers.type == JSON_ARRAY &&
+		    json_get(&line, "deriver", &deriver) && deriver.type == JSON_STRING;
+	if (good) {
+		struct slice name = json_string_content(&deriver, &arena);
+		json_iter_init(&iter, &covers);
+		good = name.len < DERIVER_BYTES && covered_node(log, &iter, &ret_line->from) &&
+		       covered_node(log, &iter, &ret_line->to);
+		memcpy(ret_line->deriver, name.data ? name.data : "", good ? name.len : 0);
+		ret_line->deriver[good ? name.len : 0] = 0;
+		ret_line->open = json_get(&line, "open", &open) && open.type == JSON_TRUE;
+		ret_line->log = log;
+		ret_line->record = record;
+	}
+	arena_release(&arena);
+	return good;
+}
+
+static int add_lines_of(struct segments *segments, struct log *log, uint32_t until)
+{
+	struct log_record info;
+	for (uint32_t at = log_newest(log, RECORD_SEGMENT); at != RECORD_NONE && at != until;
+		at = info.previous) {
+		void *lines = segments->lines;
+		if (mem_grow(&lines, &segments->cap, segments->count + 1, sizeof(*segments->lines)) < 0)
+			return BOBBIN_ENOMEM;
+		segments->lines = lines;
+		if (read_line(log, at, &segments->lines[segments->count]))
+			segments->count++;
+		if (log_record(log, at, &info) < 0)
+			break;
+	}
+	return 0;
+}
+
+/* Takes in the lines that were logged since the last time, the ancestors' the
+ * first time. */
+static int refresh_lines(struct segments *segments, struct log *log)
+{
+	uint32_t until = segments->seen_log ? segments->seen_record : RECORD_NONE;
+	uint32_t newest = log_newest(log, RECORD_SEGMENT);
+	size_t before = segments->count;
+	int rc = newest == until && segments->seen_log ? 0 : add_lines_of(segments, log, until);
+	for (struct log *base = log_base(log); !rc && !segments->seen_log && base; base = log_base(base))
+		rc = add_lines_of(segments, base, RECORD_NONE);
+	if (rc < 0)
+		return rc;
+	segments->seen_log = log;
+	segments->seen_record = newest;
+	if (segments->count != before && segments->count)
+		qsort(segments->lines, segments->count, sizeof(*segments->lines), compare_lines);
+	return 0;
+}
+
+static uint32_t depth_of(const struct log *log, uint32_t node)
+{
+	struct log_node info;
+	return log_node(log, node, &info) == 0 ? info.depth : 0;
+}
+
+/* Rules are what everybody falls back to: any record is at least as good as
+ * theirs. */
+static bool deriver_will_do(const char *logged, const char *wanted)
+{
+	return strcmp(logged, wanted) == 0 || strncmp(wanted, "rules/", 6) == 0;
+}
+
+/* The logged record of the segment that begins at node `from`: of a whole one,
+ * or of the part before the cut.
+ */
+static const struct segment_line *find_line(const struct segments *segments,
+	const struct segments_request *request, const struct log *log, uint32_t from, const char *deriver)
+{
+	const struct segment_line *best = NULL;
+	size_t low = 0, high = segments->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (segments->lines[middle].from < from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < segments->count && segments->lines[low].from == from; low++) {
+		const struct segment_line *line = &segments->lines[low];
+		if (!deriver_will_do(line->deriver, deriver) || !log_on_line(log, line->to, request->head))
+			continue;
+		if (line->open && (size_t)depth_of(log, line->to) + 1 != request->covered)
+			continue;
+		/* of several the whole one, then one that a model wrote, then the newest */
+		if (!best || (best->open && !line->open) ||
+			(strncmp(best->deriver, "rules/", 6) == 0 &&
+				strncmp(line->deriver, "rules/", 6) != 0))
+			best = line;
+	}
+	return best;
+}
+
+/* ---- Runs ---- */
+
+struct run_starts {
+	size_t *positions;
+	size_t count, cap;
+};
+
+static int compare_positions(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+static int find_run_starts(struct log *log, uint32_t head, struct run_starts *starts)
+{
+	struct log_record info;
+	for (struct log *at = log; at; at = log_base(at))
+		for (uint32_t record = log_newest(at, RECORD_RUN); record != RECORD_NONE;
+			record = info.previous) {
+			void *positions = starts->positions;
+			if (log_record(at, record, &info) < 0)
+				break;
+			if (info.head != NODE_NONE && !log_on_line(log, info.head, head))
+				continue;
+			if (mem_grow(&positions, &starts->cap, starts->count + 1, sizeof(size_t)) < 0)
+				return BOBBIN_ENOMEM;
+			starts->positions = positions;
+			starts->positions[starts->count++] =
+				info.head == NODE_NONE ? 0 : (size_t)depth_of(log, info.head) + 1;
+		}
+	if (starts->count)
+		qsort(starts->positions, starts->count, sizeof(size_t), compare_positions);
+	return 0;
+}
+
+int session_floor(bobbin_session *session, uint32_t head, char ret_id[PATH_ID_BYTES], size_t *ret_position,
+	struct bobbin_error *error)
+{
+	struct run_starts starts = {0};
+	int rc = find_run_starts(session->log, head, &starts);
+	size_t length = head == NODE_NONE ? 0 : (size_t)depth_of(session->log, head) + 1;
+	ret_id[0] = 0;
+	*ret_position = 0;
+	while (!rc && starts.count && starts.positions[starts.count - 1] >= length)
+		starts.count--; /* a run whose first message is still to come */
+	if (!rc && starts.count) {
+		*ret_position = starts.positions[starts.count - 1];
+		rc = log_node_id(session->log, log_ancestor(session->log, head, (uint32_t)*ret_position),
+			ret_id, error);
+	} else if (rc < 0) {
+		error_set(error, rc, "out of memory");
+	}
+	mem_free(starts.positions);
+	return rc;
+}
+
+/* ---- Deriving ---- */
+
+/* One segment at work: its input, its record, what verification said. */
+struct work {
+	bobbin_session *session;
+	const struct segments_request *request;
+	const struct path *path;
+	struct segment segment;
+	struct arena arena;
+	struct derive_input input;
+	struct compact_record record;
+	struct verify_result verified;
+	const struct deriver *deriver;
+};
+
+static void deriver_name(const struct deriver *deriver, char ret_name[DERIVER_BYTES])
+{
+	struct buffer text = BUFFER_INIT(DERIVER_BYTES - 1);
+	buffer_addf(&text, "%s/%s", deriver->name, deriver->version);
+	memcpy(ret_name, text.data ? text.data : "", text.len);
+	ret_name[text.len] = 0;
+	buffer_release(&text);
+}
+
+/* Derives and verifies; what fails verification is thrown out, what is missing
+ * is put back word for word. */
+static int derive_with(struct work *work, const struct deriver *deriver, struct segments_report *report,
+	struct bobbin_error *error)
+{
+	struct compact_record raw, repaired;
+	compact_record_init(&raw, &work->arena);
+	work->deriver = deriver;
+	int rc = deriver->derive(deriver->context, &work->input, &raw, error);
+	if (!rc)
+		rc = verify_segment(&raw, &work->input, &rules_deriver, &work->arena, &work->verified, error);
+	if (rc < 0)
+		return rc;
+	work->record = raw;
+	if (verify_ok(&work->verified))
+		return 0;
+	report->refused += (uint32_t)work->verified.violation_count;
+	report->repaired += (uint32_t)work->verified.missing_count;
+	rc = verify_repair(&raw, &work->verified, &work->arena, &repaired, error);
+	if (!rc)
+		work->record = repaired;
+	return rc;
+}
+
+/* A deriver that fails costs nothing: rules take over for this segment. */
+static int derive(struct work *work, struct segments_report *report, struct bobbin_error *error)
+{
+	struct bobbin_error why = {0};
+	int rc = derive_input_read(
+		work->path, work->segment.from, work->segment.to, &work->arena, &work->input, error);
+	if (rc < 0)
+		return rc;
+	rc = derive_with(work, work->request->deriver, report, &why);
+	if (rc == BOBBIN_ENOMEM || (rc < 0 && work->request->deriver == &rules_deriver))
+		return error_set(error, rc, "%s", why.message);
+	if (!rc)
+		return 0;
+	report->fallbacks++;
+	struct slice reason = slice_of(why.message);
+	size_t len = reason.len < sizeof(report->reason) ? reason.len : sizeof(report->reason) - 1;
+	memcpy(report->reason, reason.data, len);
+	report->reason[len] = 0;
+	return derive_with(work, &rules_deriver, report, error);
+}
+
+static int segment_record_line(struct work *work, struct buffer *out, struct bobbin_error *error)
+{
+	struct arena scratch = ARENA_INIT;
+	struct json_writer writer;
+	char key[SEGMENT_KEY_BYTES], id[PATH_ID_BYTES], name[DERIVER_BYTES];
+	int rc = segment_key(work->path, work->segment.from, work->segment.to, work->deriver->name,
+		work->deriver->version, &scratch, key, error);
+	arena_release(&scratch);
+	if (rc < 0)
+		return rc;
+	deriver_name(work->deriver, name);
+	json_writer_init(&writer, out);
+	json_begin_object(&writer);
+	json_member_text(&writer, "type", "segment");
+	json_member_text(&writer, "key", key);
+	json_key(&writer, "covers");
+	json_begin_array(&writer);
+	if ((rc = path_id(work->path, work->segment.from, id, error)) < 0)
+		return rc;
+	json_add_text(&writer, id);
+	if ((rc = path_id(work->path, work->segment.to - 1, id, error)) < 0)
+		return rc;
+	json_add_text(&writer, id);
+	json_end_array(&writer);
+	if (!work->segment.closed)
+		json_member_bool(&writer, "open", true);
+	json_member_text(&writer, "deriver", name);
+	buffer_add_text(out, ",\"record\":");
+	compact_record_write_json(&work->record, out);
+	buffer_add_text(out, ",\"verify\":");
+	verify_write_json(&work->record, &work->verified, out);
+	json_end_object(&writer);
+	rc = buffer_error(out);
+	return rc < 0 ? error_set(error, rc, "the record of a segment is too large") : 0;
+}
+
+static int log_segment(struct work *work, struct bobbin_error *error)
+{
+	struct buffer line = BUFFER_INIT(LIMIT_LINE_BYTES);
+	int rc = segment_record_line(work, &line, error);
+	if (!rc) {
+		struct slice bytes = buffer_slice(&line);
+		rc = log_append(work->session->log, &bytes, 1, NULL, NULL, error);
+	}
+	buffer_release(&line);
+	return rc;
+}
+
+/* ---- Merging ---- */
+
+static int add_logged(struct segments *segments, const struct segment_line *line, const struct log *log,
+	size_t from, struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct compact_record record;
+	struct json object, value;
+	int rc = log_record_read(line->log, line->record, &arena, &object, error);
+	compact_record_init(&record, &arena);
+	if (!rc && !json_get(&object, "record", &value))
+		rc = error_set(error, BOBBIN_ECORRUPT, "a segment line has no record");
+	if (!rc)
+		rc = compact_record_read_json(&record, &value, NULL, error);
+	if (!rc)
+		rc = compact_merge_add(
+			segments->merge, &record, from, (size_t)depth_of(log, line->to) + 1, error);
+	arena_release(&arena);
+	return rc;
+}
+
+/* The segment that begins at `from`, or what of it lies before the cut. 1:
+ * there is one; 0: none that may be taken. */
+static int next_segment(bobbin_session *session, const struct segments_request *request, size_t from,
+	struct segment *ret_segment, struct bobbin_error *error)
+{
+	struct run_starts starts = {0};
+	struct arena scratch = ARENA_INIT;
+	struct segment_walk walk;
+	const struct path *path = log_path_path(request->path);
+	struct segment_options options = {.segment_bytes = log_info(session->log)->segment_bytes};
+	int rc = find_run_starts(session->log, request->head, &starts);
+	if (rc < 0) {
+		error_set(error, rc, "out of memory");
+	} else {
+		options.run_starts = starts.positions;
+		options.run_count = starts.count;
+		segment_walk_init(&walk, path, &options, from, path->count, &scratch);
+		rc = segment_walk_next(&walk, ret_segment, error);
+	}
+	if (rc > 0 && !ret_segment->closed && request->only_closed)
+		rc = 0;
+	if (rc > 0 && !ret_segment->closed && ret_segment->to > request->covered)
+		ret_segment->to = request->covered;
+	arena_release(&scratch);
+	mem_free(starts.positions);
+	return rc;
+}
+
+static int derive_next(bobbin_session *session, const struct segments_request *request, size_t from,
+	struct segments_report *report, bool *ret_whole, struct bobbin_error *error)
+{
+	struct work work = {.session = session, .request = request, .path = log_path_path(request->path)};
+	int rc = next_segment(session, request, from, &work.segment, error);
+	if (rc <= 0)
+		return rc;
+	*ret_whole = work.segment.closed;
+	rc = derive(&work, report, error);
+	if (!rc && !request->dry)
+		rc = log_segment(&work, error);
+	if (!rc)
+		rc = compact_merge_add(
+			session->segments->merge, &work.record, work.segment.from, work.segment.to, error);
+	arena_release(&work.arena);
+	return rc < 0 ? rc : 1;
+}
+
+/* Begins anew unless what is merged is the beginning of this line. */
+static int prepare(bobbin_session *session, const struct segments_request *request, const char *deriver)
+{
+	if (!session->segments && !(session->segments = mem_alloc_zero(sizeof(*session->segments))))
+		return BOBBIN_ENOMEM;
+	struct segments *segments = session->segments;
+	int rc = refresh_lines(segments, session->log);
+	if (rc < 0)
+		return rc;
+	size_t end = segments->merge ? compact_merge_end(segments->merge) : 0;
+	bool good = segments->merge && segments->reusable && strcmp(segments->deriver, deriver) == 0 &&
+		    (!end || log_on_line(session->log, segments->last, request->head));
+	if (good)
+		return 0;
+	compact_merge_free(segments->merge);
+	segments->merge = NULL;
+	segments->reusable = true;
+	memcpy(segments->deriver, deriver, strlen(deriver) + 1);
+	return compact_merge_new(&segments->merge);
+}
+
+/* One more segment into the merge. 1: done; 0: there is none that may be taken
+ * now. */
+static int merge_next(bobbin_session *session, const struct segments_request *request, const char *deriver,
+	struct segments_report *report, struct bobbin_error *error)
+{
+	struct segments *segments = session->segments;
+	size_t from = compact_merge_end(segments->merge);
+	uint32_t node = log_ancestor(session->log, request->head, (uint32_t)from);
+	const struct segment_line *line = find_line(segments, request, session->log, node, deriver);
+	bool whole = line ? !line->open : true;
+	int rc = 1;
+	if (line) {
+		rc = add_logged(segments, line, session->log, from, error);
+		rc = rc < 0 ? rc : 1;
+		report->found += rc > 0;
+	} else if (report->derived >= request->derive_max) {
+		return 0;
+	} else {
+		rc = derive_next(session, request, from, report, &whole, error);
+		report->derived += rc > 0;
+	}
+	if (rc <= 0)
+		return rc;
+	segments->last =
+		log_ancestor(session->log, request->head, (uint32_t)compact_merge_end(segments->merge) - 1);
+	segments->reusable = segments->reusable && whole && !request->dry;
+	return 1;
+}
+
+int segments_merge(bobbin_session *session, const struct segments_request *request,
+	struct compact_merge **ret_merge, struct segments_report *report, struct bobbin_error *error)
+{
+	char deriver[DERIVER_BYTES];
+	deriver_name(request->deriver, deriver);
+	int rc = prepare(session, request, deriver);
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	while (rc >= 0 && compact_merge_end(session->segments->merge) < request->covered) {
+		rc = merge_next(session, request, deriver, report, error);
+		if (rc == 0)
+			break;
+	}
+	if (rc < 0) {
+		session->segments->reusable = false;
+		return rc;
+	}
+	*ret_merge = session->segments->merge;
+	return 0;
+}
