@@ -155,11 +155,17 @@ static ssize_t fail_write(void *context, int file, const void *data, size_t len)
 
 static int fail_sync_data(void *context, int file)
 {
+	struct fail_platform *world = context;
+	if (world->skip_sync)
+		return count_call(world, CALL_SYNC_DATA);
 	PASS(CALL_SYNC_DATA, sync_data, file);
 }
 
 static int fail_sync(void *context, int file)
 {
+	struct fail_platform *world = context;
+	if (world->skip_sync)
+		return count_call(world, CALL_SYNC);
 	PASS(CALL_SYNC, sync, file);
 }
 

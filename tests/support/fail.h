@@ -81,6 +81,7 @@ struct fail_platform {
 	size_t short_bytes;
 	int short_errno; /* the write after it fails with this; 0: it succeeds */
 
+	bool skip_sync; /* syncs are counted and planned, but the disk is not asked: for tests with thousands */
 	bool fake_time; /* the clocks stand still at these values; sleeping moves them */
 	int64_t realtime_ns, monotonic_ns;
 	bool fake_random; /* bytes depend on the seed and on how many were drawn */
