@@ -366,6 +366,29 @@ static void list__newest_first_with_bounded_reading(void **state)
 	world_close(&world);
 }
 
+/* Killed between linking the new log to its name and removing the temporary one: both are the same file. */
+static void create__second_name_left_behind_does_not_empty_the_log(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_create_options create = LOG_CREATE_OPTIONS_INIT;
+	struct log *log;
+	world_open(&world, STORE_SYNC_NONE);
+	log = world_create(&world, "main");
+	say(log, "user", "kept");
+	log_close(log);
+	char from[SCRATCH_PATH_BYTES];
+	snprintf(from, sizeof(from), "%s", scratch_path(world.dir, "main.jsonl"));
+	assert_int_equal(link(from, scratch_path(world.dir, ".main.jsonl.tmp")), 0);
+	create.id = SLICE_LITERAL("main");
+	assert_int_equal(log_create(world.store, &create, &log, NULL), BOBBIN_EEXIST);
+	log = world_log(&world, "main", LOG_WRITE);
+	assert_string_equal(line_of(log), "m1");
+	assert_string_equal(text_of(log, log_head(log)), "kept");
+	log_close(log);
+	world_close(&world);
+}
+
 static void delete__takes_all_of_it(void **state)
 {
 	(void)state;
@@ -535,6 +558,7 @@ int main(void)
 		cmocka_unit_test(store__file_systems_that_cannot_lock_are_refused_by_name),
 		cmocka_unit_test(store__opening_and_listing_write_nothing),
 		cmocka_unit_test(list__newest_first_with_bounded_reading),
+		cmocka_unit_test(create__second_name_left_behind_does_not_empty_the_log),
 		cmocka_unit_test(delete__takes_all_of_it),
 		cmocka_unit_test(c4_turn_lock__one_at_a_time_and_free_after_death),
 		cmocka_unit_test(handmade__loads_and_learns_what_only_meta_knew),
