@@ -76,7 +76,8 @@ static int find_logs(struct listing *listing, struct bobbin_error *error)
 	return 0;
 }
 
-/* ---- One session's ends ---------------------------------------------------------------------------------- */
+/* ---- One session's ends ----------------------------------------------------------------------------------
+ */
 
 /* The number of the last whole record that begins within the last bytes of the log. */
 static uint64_t last_seq(const char *tail, size_t len)
@@ -265,7 +266,8 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 	return describe(store, &found, arena, ret_entry, error);
 }
 
-/* ---- Deleting -------------------------------------------------------------------------------------------- */
+/* ---- Deleting --------------------------------------------------------------------------------------------
+ */
 
 /* Whether a session refers to `id`, by what its log says. Only logs without a header of ours are read whole.
  */
@@ -311,13 +313,36 @@ static int refuse_if_referred_to(struct store *store, const char *id, struct bob
 	return rc;
 }
 
+/* What a crash left of making the log: a second name of the log in `file`, which is locked, or half a log.
+ * Whoever is making one right now has that locked, and takes it away. */
+static int unlink_temporary(struct store *store, const char *id, int file, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	struct file_info info, log;
+	int other = -1;
+
+	buffer_addf(&name, ".%s.jsonl.tmp", id);
+	int rc = buffer_error(&name) ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
+	if (!rc && platform->info_at(platform->context, store->dir, name.data, &info) == 0) {
+		if (platform->info(platform->context, file, &log) < 0 || log.inode != info.inode)
+			rc = file_open_locked(platform, store->dir, name.data, 0, &other, error);
+		int os = rc ? 0 : platform->unlink_at(platform->context, store->dir, name.data, 0);
+		if (os < 0)
+			rc = error_set_os(error, -os, "cannot delete %s", name.data);
+		file_close(platform, other);
+	}
+	buffer_release(&name);
+	return rc == BOBBIN_EBUSY ? 0 : rc;
+}
+
 /* The log goes first: what a crash leaves behind is no session. */
-static int unlink_files(struct store *store, const char *id, struct bobbin_error *error)
+static int unlink_files(struct store *store, const char *id, int file, struct bobbin_error *error)
 {
 	static const struct {
 		const char *before, *after;
-	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".jsonl.tmp"}, {".", ".meta.json.tmp"},
-		{"", ".memory.md"}, {"", ".turn"}};
+	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".meta.json.tmp"}, {"", ".memory.md"},
+		{"", ".turn"}};
 	const struct platform *platform = store->platform;
 	int rc = 0;
 
@@ -334,6 +359,8 @@ static int unlink_files(struct store *store, const char *id, struct bobbin_error
 		}
 		buffer_release(&name);
 	}
+	if (!rc)
+		rc = unlink_temporary(store, id, file, error);
 	/* An empty workspace folder; a full one is the host's to clear. */
 	platform->unlink_at(platform->context, store->dir, id, AT_REMOVEDIR);
 	return rc;
@@ -354,7 +381,7 @@ static int delete_locked(struct store *store, struct slice id, struct bobbin_err
 	if (!rc)
 		rc = refuse_if_referred_to(store, name, error);
 	if (!rc)
-		rc = unlink_files(store, name, error);
+		rc = unlink_files(store, name, file, error);
 	if (!rc) {
 		rc = store->platform->sync(store->platform->context, store->dir);
 		if (rc < 0)
