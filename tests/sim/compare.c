@@ -102,6 +102,7 @@ static void put_aside(struct sim_world *world, struct sim_log *log)
 		sim_disk_forget(&world->disk, name);
 	}
 	log->exists = false;
+	log->file = SIM_GONE;
 }
 
 static void settle_log(struct sim_world *world, int number, struct sim_scan *scan)
@@ -140,6 +141,8 @@ void sim_after_power_cut(struct sim_world *world)
 		log->exists = there;
 		if (there)
 			settle_log(world, i, scan);
+		else
+			log->file = SIM_GONE;
 	}
 	free(scan);
 }

@@ -166,6 +166,7 @@ void sim_file_change(struct sim_file *file, size_t offset, const void *data, siz
 		memcpy(change.data, data, len);
 		change.size_after = offset + len > file->size ? offset + len : file->size;
 	}
+	file->version++;
 	file->changes[file->change_count++] = change;
 	apply_change(&file->data, &file->size, &change);
 }
@@ -313,6 +314,7 @@ void sim_disk_cut_power(struct sim_disk *disk)
 			release_file(file);
 			continue;
 		}
+		file->version++;
 		settle(disk, file, choose_fate(disk, file));
 		forget_changes(file);
 		copy_content(&file->data, &file->size, file->durable, file->durable_size);

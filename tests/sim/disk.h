@@ -54,7 +54,8 @@ struct sim_file {
 	size_t change_count, change_cap;
 	uint32_t mode;
 	int64_t modified_ns;
-	int locked_by; /* descriptor, or -1 */
+	int locked_by;	  /* descriptor, or -1 */
+	uint64_t version; /* counts its changes */
 };
 
 struct sim_name {

@@ -31,7 +31,8 @@ int sim_ledger_add_log(struct sim_ledger *ledger, const char *id, bool durable_m
 	memset(log, 0, sizeof(*log));
 	snprintf(log->id, sizeof(log->id), "%s", id);
 	log->durable_mode = durable_mode;
-	log->file = log->parent = log->base = -1;
+	log->file = SIM_NOT_YET;
+	log->parent = log->base = -1;
 	return ledger->log_count++;
 }
 
@@ -264,11 +265,13 @@ static bool is_header(const struct sim_ledger *ledger, int log, const char *at, 
 
 void sim_scan(const struct sim_ledger *ledger, int log, struct sim_scan *ret_scan)
 {
-	const struct sim_file *file = &ledger->disk->files[ledger->logs[log].file];
-	const char *at = file->data, *end = file->data + file->size;
-
 	ret_scan->count = ret_scan->odd = 0;
 	ret_scan->header = false;
+	ret_scan->size = 0;
+	if (ledger->logs[log].file < 0)
+		return;
+	const struct sim_file *file = &ledger->disk->files[ledger->logs[log].file];
+	const char *at = file->data, *end = file->data + file->size;
 	ret_scan->size = file->size;
 	while (at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));

@@ -26,6 +26,7 @@
 #define SIM_LINES_MAX 400
 #define SIM_NODES_MAX 800
 
+enum { SIM_NOT_YET = -1, SIM_GONE = -2 };
 enum sim_kind { SIM_USER, SIM_ASSISTANT, SIM_TOOL, SIM_CONTROL, SIM_REWIND, SIM_TITLE };
 enum sim_parent { SIM_AT_HEAD, SIM_AT_ROOT, SIM_AT_ID };
 
@@ -55,12 +56,13 @@ struct sim_entry {
 /* A session's log, from its creation to its deletion. */
 struct sim_log {
 	char id[SIM_ID_BYTES];
-	int file; /* on the disk */
+	int file; /* on the disk; SIM_NOT_YET, SIM_GONE for ever */
 	bool durable_mode;
 	enum sim_promise promise;
 	bool exists, delete_tried, deleted;
 	bool excused;	  /* a fork that was not to survive a power cut, which came: opening it may fail */
 	bool doubtful;	  /* not yet durable when a sync failed: its header may be forgotten */
+	uint64_t checked; /* version of the file whose bytes were right; 0: to be looked at */
 	int parent, base; /* logs, or -1: as its header names them */
 	uint64_t kept;
 	char through[SIM_ID_BYTES];

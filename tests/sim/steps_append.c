@@ -305,7 +305,7 @@ static void plan(struct append *append, const struct sim_step *step)
 
 static void promise(struct append *append, struct sim_entry *entry, uint64_t seq)
 {
-	const struct sim_log *log = &append->world->ledger.logs[entry->log];
+	struct sim_log *log = &append->world->ledger.logs[entry->log];
 	enum sim_promise promised =
 		log->durable_mode && !entry->doubtful ? SIM_SURVIVES_POWER : SIM_SURVIVES_PROCESS;
 
@@ -315,6 +315,7 @@ static void promise(struct append *append, struct sim_entry *entry, uint64_t seq
 	if (entry->promise < promised)
 		entry->promise = promised;
 	entry->seq = seq;
+	log->checked = 0;
 	append->world->acknowledged++;
 }
 

@@ -132,13 +132,13 @@ void sim_world_adopt(struct sim_world *world)
 		char name[SIM_NAME_BYTES];
 		snprintf(name, sizeof(name), "%s.jsonl", log->id);
 		int file = sim_disk_find(&world->disk, name);
-		if (log->file >= 0 || file < 0 || sim_ledger_find_log(ledger, log->id) >= 0)
+		if (log->file != SIM_NOT_YET || file < 0 || sim_ledger_find_log(ledger, log->id) >= 0)
 			continue;
 		log->file = file;
 		sim_scan(ledger, i, scan);
 		log->exists = scan->header;
 		if (!scan->header)
-			log->file = -1;
+			log->file = SIM_NOT_YET;
 	}
 	free(scan);
 }
@@ -316,6 +316,12 @@ void sim_world_do(struct sim_world *world, const struct sim_operation *operation
 			sim_fail(world, "the store cannot be opened after a process died");
 	}
 	world->disturbed = false;
-	for (int i = 0; i < world->ledger.log_count; i++)
-		sim_check_bytes(world, i);
+	for (int i = 0; i < world->ledger.log_count; i++) {
+		struct sim_log *log = &world->ledger.logs[i];
+		uint64_t version = log->file < 0 ? 0 : world->disk.files[log->file].version;
+		if (log->exists &&
+			(log->checked != version || sim_ledger_find_log(&world->ledger, log->id) != i))
+			sim_check_bytes(world, i);
+		log->checked = version;
+	}
 }

@@ -7,8 +7,8 @@
 
 #include "sim/run.h"
 
-#define SEEDS 4000
-#define SEEDS_SANITIZED 300
+#define SEEDS 3000
+#define SEEDS_SANITIZED 250
 #define SEEDS_SOAK 100000
 
 static uint64_t number_from(const char *name, uint64_t otherwise)
