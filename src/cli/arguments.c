@@ -38,7 +38,7 @@ static const struct option options[] = {
 	{"quiet", OPTION_FLAG, AT(quiet), NULL, "no notes on stderr"},
 	{"help", OPTION_FLAG, AT(help), NULL, "explain the command"},
 	{"session", OPTION_TEXT, AT(session), "ID", "the session (default: main)"},
-	{"model", OPTION_TEXT, AT(model), "M", "mock, mock:FILE (chat); any model's name (window, tokens)"},
+	{"model", OPTION_TEXT, AT(model), "M", "openai:NAME, anthropic:NAME, mock, mock:FILE, replay:FILE"},
 	{"system", OPTION_TEXT, AT(system_file), "FILE",
 		"the system prompt; sent fresh each time, never stored"},
 	{"tools", OPTION_TEXT, AT(tools_file), "FILE", "tool definitions, a JSON array"},

@@ -89,6 +89,8 @@ int check_body(const char *dialect, struct slice body, struct bobbin_error *erro
 
 /* turn_store.c: makes the reply durable, then goes on to its calls or ends. */
 int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error);
+/* What the provider reported of the request at hand, also of one that failed: it was paid. */
+int turn_store_usage(bobbin_turn *turn, struct bobbin_error *error);
 /* All calls are answered: makes their results durable. */
 int turn_store_results(bobbin_turn *turn, struct bobbin_error *error);
 /* The user's message, or the start of a branch for another reply. */

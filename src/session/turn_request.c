@@ -190,6 +190,9 @@ int turn_failed_request(bobbin_turn *turn, const struct model_event *event, stru
 {
 	const struct platform *platform = platform_default();
 	struct slice message = event->error.message;
+	int stored = turn_store_usage(turn, error);
+	if (stored < 0)
+		return stored;
 	if (event->error.failure == MODEL_FAILURE_OVERFLOW && !turn->overflowed && !turn->no_compaction)
 		return compact_for_overflow(turn, event, error);
 	if (!may_retry(turn, event))

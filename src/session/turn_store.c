@@ -205,7 +205,7 @@ static int append_reply(bobbin_turn *turn, struct log_ack *ret_ack, struct bobbi
 
 /* Usage says whom it is for, so it follows the reply. It is written, and
  * synced, on its own; losing it loses no word. */
-static int append_usage(bobbin_turn *turn, struct bobbin_error *error)
+int turn_store_usage(bobbin_turn *turn, struct bobbin_error *error)
 {
 	struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
 	if (!turn->reply.has_usage)
@@ -305,7 +305,7 @@ int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error)
 	if (!rc)
 		rc = follow(turn, ack.node, error);
 	if (!rc)
-		rc = append_usage(turn, error);
+		rc = turn_store_usage(turn, error);
 	if (!rc)
 		rc = stored_event(turn, ack.id, error);
 	if (rc < 0)
