@@ -33,6 +33,7 @@ enum cue_kind {
 	CUE_CHANGE,         /* an earlier value is replaced */
 	CUE_DROP,           /* what follows is given up */
 	CUE_REJECT,         /* what follows is turned down, or was */
+	CUE_REJECT_AFTER_NO, /* the same in a sentence that begins with an answer: "no, not X" */
 	CUE_REJECTED,       /* what comes before it is turned down: "is out", "does not scale" */
 	CUE_CHOOSE,
 	CUE_OVER,           /* what follows is the option not taken: "instead of" */

@@ -231,19 +231,23 @@ static bool best_value(struct rules *rules, struct slice text, bool person, stru
 	return found;
 }
 
-void facts_of_sentence(struct rules *rules, struct slice text, const struct statement *statement)
+void facts_of_sentence(struct rules *rules, struct slice text, const struct statement *statement, bool told)
 {
 	struct compact_item item;
 	struct rules_value value;
 	bool person = rules->by == BY_USER, fresh;
 
 	if (best_value(rules, text, person, &value, &fresh)) {
-		if (!person && !fresh)
+		bool weak = value.tag == TAG_PATH || (value.tag == TAG_NUMBER && !value.strong);
+
+		if ((!person && !fresh) || (weak && (told || !statement)))
 			return;
 		item = rules_item(rules, ITEM_FACT, STATE_NONE, around(text, value.text));
 		item.tag = value.tag;
 		if (person && statement && value.tag != TAG_PATH)
 			item.key = subject(rules, statement, value.text);
+	} else if (told) {
+		return;
 	} else if (person && statement && has_number_words(statement)) {
 		item = rules_item(rules, ITEM_FACT, STATE_NONE, text);
 		item.tag = TAG_NUMBER;
@@ -287,7 +291,7 @@ static void facts_of_line(struct rules *rules, struct slice line, bool answer, s
 
 	rules_values_init(&iter, line);
 	while (!rules->rc && rules_values_next(&iter, &value)) {
-		if (value.tag == TAG_PATH || (!value.strong && value.text.len < 4))
+		if (value.tag == TAG_PATH || (value.tag == TAG_NUMBER && !answer) || (!value.strong && value.text.len < 4))
 			continue;
 		struct mention *mention = rules->values->slots ? set_find(rules->values, value_hash(value.text)) : NULL;
 		bool known = mention && mention->hash;

@@ -12,8 +12,9 @@
 int facts_prepare(struct rules *rules);
 void facts_release(struct rules *rules);
 
-/* Of one sentence of the message being read; `statement` NULL: of code or a quotation, which has not been read. */
-void facts_of_sentence(struct rules *rules, struct slice text, const struct statement *statement);
+/* Of one sentence of the message being read; `statement` NULL: of code or a quotation, which has not been read; `told`:
+ * another item tells the sentence, only what is worth telling twice is added. */
+void facts_of_sentence(struct rules *rules, struct slice text, const struct statement *statement, bool told);
 
 /* Of the results of tools. */
 void facts_of_results(struct rules *rules);

@@ -15,6 +15,8 @@
 #include "compact/rules_state.h"
 
 #define TASK_BYTES 480         /* a request with the sentences after it that belong to it */
+#define LEAD_BYTES 240         /* of sentences before a request that it may need to be understood */
+#define TASKS_MAX 3            /* of one message; more are the steps of one */
 #define QUESTION_BYTES 300     /* a longer one is told by its task, or not */
 #define ASSISTANT_SENTENCES 400 /* of one message are read for decisions and facts */
 #define ASSISTANT_FACTS 12
@@ -75,6 +77,7 @@ static void add_flow_signal(struct rules *rules, enum item_kind target, enum ite
 
 struct person_reader {
 	struct slice task;      /* the span so far; len 0: none */
+	const char *lead;       /* where what leads up to a request begins; NULL: nothing does */
 	struct slice fallback;  /* the first sentence, if it may be all there is of a task */
 	bool open;              /* the span may go on */
 	bool done;              /* thanked already */
@@ -89,6 +92,16 @@ static void end_task(struct rules *rules, struct person_reader *reader)
 	}
 	reader->task.len = 0;
 	reader->open = false;
+	reader->lead = NULL;
+}
+
+/* Begins a task at this sentence, or at what led up to it. */
+static void begin_task(struct person_reader *reader, struct slice sentence)
+{
+	const char *from = reader->lead && sentence.data - reader->lead <= LEAD_BYTES ? reader->lead : sentence.data;
+
+	reader->task = (struct slice){from, (size_t)(sentence.data + sentence.len - from)};
+	reader->open = true;
 }
 
 /* Makes the task's span reach to the end of this sentence, if it stays short. */
@@ -110,6 +123,8 @@ static bool asks_for_something(const struct rules *rules, unsigned found)
 		return false;
 	if (found & FOUND_DECISION)
 		return false;
+	if ((found & (FOUND_REPLY | FOUND_THANKS)) && statement_content_count(rules->statement, 0, STATEMENT_WORDS, NULL) < 4)
+		return false; /* "Yes, please go ahead." */
 	if (!(found & (FOUND_RULE | FOUND_LIFT)))
 		return true;
 	/* "Please do not …" is a rule, "Write … without …" is both. */
@@ -149,11 +164,12 @@ static void read_said(struct rules *rules, struct person_reader *reader, const s
 	}
 	if ((found & FOUND_REPLY) && rules->at == 0 && sentence->first && !reader->task.len)
 		add_flow_signal(rules, ITEM_OPEN, STATE_ANSWERED, sentence->text);
-	if (asks_for_something(rules, found) || ((found & FOUND_COMPLAINT) && !reader->task.len)) {
+	bool step = reader->tasks && (sentence->kind != TEXT_PROSE || reader->tasks >= TASKS_MAX);
+
+	if ((!step && sentence->kind != TEXT_HEADING && asks_for_something(rules, found)) || ((found & FOUND_COMPLAINT) && !reader->task.len)) {
 		if (!extend_task(reader, sentence->text)) {
 			end_task(rules, reader);
-			reader->task = sentence->text;
-			reader->open = true;
+			begin_task(reader, sentence->text);
 		}
 	} else if (found & FOUND_QUESTION) {
 		if (!extend_task(reader, sentence->text)) {
@@ -162,16 +178,17 @@ static void read_said(struct rules *rules, struct person_reader *reader, const s
 		}
 	} else if (found & (FOUND_RULE | FOUND_LIFT | FOUND_DECISION | FOUND_THANKS | FOUND_TRIED)) {
 		reader->open = false;
+		reader->lead = NULL;
 	} else {
 		if (sentence->kind == TEXT_TODO)
 			rules_add(rules, rules_item(rules, ITEM_OPEN, STATE_OPEN, sentence->text), DERIVE_NONE);
-		else
-			extend_task(reader, sentence->text);
-		if (!reader->fallback.len && !(found & FOUND_REPLY) && rules->statement->count >= 3)
+		else if (!extend_task(reader, sentence->text) && !reader->lead)
+			reader->lead = sentence->text.data;
+		if (!reader->fallback.len && !(found & FOUND_REPLY) && rules->statement->count >= 5)
 			reader->fallback = sentence->text;
 	}
 	if (!(found & (FOUND_RULE | FOUND_LIFT | FOUND_DECISION | FOUND_FACT | FOUND_TRIED)))
-		facts_of_sentence(rules, sentence->text, rules->statement);
+		facts_of_sentence(rules, sentence->text, rules->statement, reader->task.len > 0 && reader->open);
 }
 
 static void read_person(struct rules *rules, const struct derive_message *message)
@@ -186,8 +203,9 @@ static void read_person(struct rules *rules, const struct derive_message *messag
 			read_said(rules, &reader, &sentence);
 		} else if (!rules->harvest) {
 			reader.open = false;
+			reader.lead = NULL;
 			if (sentence.text.len <= SENTENCE_BYTES && sentence.kind != TEXT_PASTED && sentence.kind != TEXT_FINISHED)
-				facts_of_sentence(rules, sentence.text, NULL);
+				facts_of_sentence(rules, sentence.text, NULL, false);
 		}
 	}
 	if (rules->harvest)
@@ -233,7 +251,7 @@ static void read_assistant_sentence(struct rules *rules, struct assistant_reader
 	if (sentence->kind == TEXT_TODO)
 		rules_add(rules, rules_item(rules, ITEM_OPEN, STATE_OPEN, sentence->text), DERIVE_NONE);
 	else if (!(found & (FOUND_DECISION | FOUND_TRIED)) && rules->record->count - reader->facts_from < ASSISTANT_FACTS)
-		facts_of_sentence(rules, sentence->text, rules->statement);
+		facts_of_sentence(rules, sentence->text, rules->statement, false);
 }
 
 static void read_assistant(struct rules *rules, const struct derive_message *message)

@@ -17,6 +17,7 @@
 #define LIFT_KINDS (KIND(CUE_LIFT) | KIND(CUE_LIFT_NOW))
 #define OPTION_BYTES 160 /* a longer one is a story, and is told as the whole sentence */
 #define NUMBER_NEAR 6    /* words between "at most" and its number */
+#define NUMBER_BEFORE 3
 #define JOIN_NEAR 3      /* words between "and" and the cue of a clause of its own */
 
 /* ---- What a cue is worth where it stands */
@@ -45,14 +46,12 @@ static bool is_unmeant(const struct statement *statement, unsigned at)
 
 static bool number_near(const struct statement *statement, const struct cue *cue)
 {
-	for (unsigned w = cue->first; w < statement->count && w <= cue->last + NUMBER_NEAR + 0u; w++)
-		if (word_is_number(statement, w))
+	unsigned from = cue->first > NUMBER_BEFORE ? cue->first - NUMBER_BEFORE : 0; /* "500 dollars at most", 三天以内 */
+
+	for (unsigned w = from; w < statement->count && w <= cue->last + NUMBER_NEAR + 0u; w++)
+		if (word_is_number(statement, w) && (w < cue->first || w > cue->last || statement->words[w].number))
 			return true;
-	/* Chinese puts it before: 三天以内. */
-	for (unsigned w = cue->first; w-- > 0 && cue->first - w <= 4;)
-		if (statement->words[w].wide && word_is_number(statement, w))
-			return true;
-	return statement->language == LANGUAGE_ZH && cue->first > 0 && word_is_number(statement, cue->first - 1u);
+	return false;
 }
 
 static bool states_rule(const struct statement *statement, const struct cue *cue)
@@ -78,6 +77,16 @@ struct clause {
 	bool lifts;
 };
 
+/* Whether no parenthesis is open where word `to` begins. */
+static bool is_balanced(const struct statement *statement, unsigned to)
+{
+	int depth = 0;
+
+	for (unsigned i = 0; i < statement->words[to].start; i++)
+		depth += (statement->text.data[i] == '(') - (statement->text.data[i] == ')');
+	return depth <= 0;
+}
+
 /* The first word of the clause that `cue` stands in, if it begins one of its own after word `after`; else 0. */
 static unsigned own_clause(const struct statement *statement, const struct cue *cue, unsigned after)
 {
@@ -85,7 +94,7 @@ static unsigned own_clause(const struct statement *statement, const struct cue *
 
 	for (unsigned w = cue->first; w > after && w >= lowest && w > 0; w--)
 		if (statement->words[w].broken || word_is(statement, w - 1, WORD_JOIN))
-			return w;
+			return is_balanced(statement, w) ? w : 0;
 	return 0;
 }
 
@@ -196,7 +205,7 @@ static unsigned add_change(struct rules *rules)
 		number |= word_is_number(statement, w);
 	if (!number)
 		return 0;
-	key = rules_key(rules, 0, statement->count - 1u, statement_cue(statement, KIND(CUE_RULE_NUMBER), 0) ? NULL : NULL);
+	key = rules_key(rules, 0, statement->count - 1u, NULL);
 	old = latest_number_rule(rules);
 	if (!statement_content_count(statement, 0, statement->count - 1u, NULL) && old)
 		key = old->key;
@@ -308,6 +317,11 @@ static unsigned reject_after(struct rules *rules, const struct cue *cue)
 	unsigned from = cue->last + 1u, to;
 	struct slice option, key, reason;
 
+	if (rules->by == BY_ASSISTANT && from < statement->count) {
+		add_rejected(rules, statement->text, (struct slice){NULL, 0}, rules_key(rules, from, option_end(statement, from), NULL));
+		return FOUND_DECISION;
+	}
+
 	if (from >= statement->count)
 		return 0;
 	to = option_end(statement, from);
@@ -410,9 +424,12 @@ static unsigned add_decisions(struct rules *rules)
 			continue;
 		if (cue->kinds & KIND(CUE_REJECT) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return reject_after(rules, cue);
+		if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && cue->first && rules->by == BY_USER &&
+			statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY))
+			return reject_after(rules, cue);
 		if (cue->kinds & KIND(CUE_REJECTED) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return reject_before(rules, cue);
-		if (cue->kinds & KIND(CUE_CHOOSE))
+		if (cue->kinds & KIND(CUE_CHOOSE) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return add_choice(rules, cue);
 		if (cue->kinds & KIND(CUE_OVER) && rules->by == BY_USER)
 			return add_choice(rules, NULL);

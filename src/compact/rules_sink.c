@@ -67,6 +67,14 @@ static int grow(struct rules *rules)
 	return 0;
 }
 
+static bool has_source(const struct compact_item *item, uint32_t place)
+{
+	for (uint32_t i = item->source_count; i-- > 0 && item->sources[i].place >= place;)
+		if (item->sources[i].place == place)
+			return true;
+	return false;
+}
+
 struct compact_item *rules_add(struct rules *rules, struct compact_item item, uint32_t also)
 {
 	struct item_source sources[2] = {{rules->at, {NULL, 0}}, {also, {NULL, 0}}};
@@ -81,7 +89,8 @@ struct compact_item *rules_add(struct rules *rules, struct compact_item item, ui
 	if (*slot != UINT32_MAX) {
 		added = &rules->record->items[*slot];
 		for (uint32_t i = 0; i < item.source_count && !rules->rc; i++)
-			rules->rc = compact_item_add_source(rules->record, added, sources[i]);
+			if (!has_source(added, sources[i].place))
+				rules->rc = compact_item_add_source(rules->record, added, sources[i]);
 		return rules->rc ? NULL : added;
 	}
 	added = compact_record_add(rules->record, &item, &rules->rc);

@@ -110,6 +110,21 @@ static bool looks_like_log(struct slice line)
 	return digits >= 10 && (is_digit(line.data[0]) || line.data[0] == '[');
 }
 
+/* "  12 | code", "12→code", "│ code": what tools print. */
+static bool has_gutter(struct slice line)
+{
+	size_t at = 0;
+
+	if (slice_starts_with(line, "│"))
+		return true;
+	while (at < line.len && at < 7 && is_digit(line.data[at]))
+		at++;
+	struct slice rest = {line.data + at, line.len - at};
+
+	return at && (slice_starts_with(rest, " |") || slice_starts_with(rest, "→") || slice_starts_with(rest, "|") ||
+			     slice_starts_with(rest, "\t"));
+}
+
 static bool looks_like_code(struct slice line)
 {
 	static const char *const STARTS[] = {"//", "/*", "* @", "$ ", "#!", "import ", "from ", "def ", "class ", "@@ ", "+++ ",
@@ -117,6 +132,8 @@ static bool looks_like_code(struct slice line)
 		"#include", "function ", "public ", "private "};
 	size_t marks = 0;
 
+	if (has_gutter(line) || (line.data[0] == '|' && ends_with(line, "|")))
+		return true;
 	if (line.len < 2)
 		return line.len && !is_letter(line.data[0]) && !is_digit(line.data[0]);
 	bool coded = ends_with(line, ";") || ends_with(line, "{") || ends_with(line, "}") || ends_with(line, ")") ||
@@ -263,11 +280,22 @@ static bool next_block(struct sentence_iter *iter)
 
 /* ---- Sentences */
 
+static const char *const PAIRS[][2] = {{"\"", "\""}, {"`", "`"}, {"“", "”"}, {"«", "»"}, {"「", "」"}, {"『", "』"},
+	{"„", "“"}};
+
+static bool opens_quotation(const char *at, const char *end)
+{
+	for (size_t i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++)
+		if (slice_starts_with((struct slice){at, (size_t)(end - at)}, PAIRS[i][0]))
+			return true;
+	return false;
+}
+
 /* A quotation's end, if one begins at `at`; else `at`. */
 static const char *skip_quotation(const char *at, const char *end)
 {
-	static const char *const PAIRS[][2] = {{"\"", "\""}, {"`", "`"}, {"“", "”"}, {"«", "»"}, {"「", "」"}, {"『", "』"},
-		{"„", "“"}};
+	if (*at != '"' && *at != '`' && (unsigned char)*at < 0xC0)
+		return at;
 	size_t left = (size_t)(end - at), bytes = left < QUOTE_BYTES ? left : QUOTE_BYTES;
 
 	for (size_t i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++) {
@@ -353,12 +381,13 @@ static bool emit(struct sentence_iter *iter, const char *from, const char *to, b
 static bool next_in_block(struct sentence_iter *iter, struct sentence *sentence)
 {
 	const char *from = iter->block_at, *end = iter->block_end, *at = from, *space = NULL;
+	const char *barren = from; /* before it no quotation is looked for: one that began there had no end */
 	bool question;
 
 	if (iter->kind == TEXT_CODE || iter->kind == TEXT_PASTED)
 		return emit(iter, from, end, false, sentence);
 	while (at < end) {
-		const char *after = skip_quotation(at, end);
+		const char *after = at >= barren ? skip_quotation(at, end) : at;
 
 		if (after > at) {
 			at = after;
@@ -366,6 +395,8 @@ static bool next_in_block(struct sentence_iter *iter, struct sentence *sentence)
 				return emit(iter, from, at, false, sentence);
 			continue;
 		}
+		if (at >= barren && (*at == '"' || *at == '`' || (unsigned char)*at >= 0xC0) && opens_quotation(at, end))
+			barren = at + QUOTE_BYTES;
 		size_t len = ending(from, at, end, &question);
 
 		if (len && emit(iter, from, at + len, question, sentence))

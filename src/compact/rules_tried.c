@@ -17,6 +17,7 @@
 #define COMMAND_BYTES 240
 #define REASON_BYTES 240
 #define EDGE_LINES 8       /* lines looked at at both ends of a result */
+#define TAIL_LINES 4       /* of them, where a failure without an exit code must stand */
 #define EDGE_BYTES 4096
 #define LINE_BYTES 400
 
@@ -24,7 +25,7 @@ struct outcome {
 	struct slice reason;   /* the line that tells most */
 	unsigned strength;     /* of it */
 	long exit_code;        /* -1: not told */
-	unsigned failures;     /* lines that report one */
+	unsigned tail_failure; /* how surely one of the last lines reports a failure */
 	struct slice last;     /* the last line that is not empty */
 };
 
@@ -94,7 +95,8 @@ static void read_line(struct rules *rules, struct slice line, bool is_end, struc
 	if (code >= 0 && outcome->exit_code < 0)
 		outcome->exit_code = code;
 	strength = code >= 0 ? 0 : failure_strength(rules->statement, line);
-	outcome->failures += strength >= 2;
+	if (is_end && strength > outcome->tail_failure)
+		outcome->tail_failure = strength;
 	if (strength && strength >= outcome->strength) {
 		outcome->strength = strength;
 		outcome->reason = line;
@@ -112,9 +114,7 @@ static void read_outcome(struct rules *rules, struct slice text, struct outcome 
 	*outcome = (struct outcome){.exit_code = -1};
 	for (unsigned i = 0; i < EDGE_LINES && line_next(&rest, &line); i++)
 		read_line(rules, line, false, outcome);
-	size_t used = (size_t)(head.len - rest.len);
-
-	rest = (struct slice){text.data + used, text.len - used};
+	rest = text;
 	if (rest.len > EDGE_BYTES) {
 		rest.data += rest.len - EDGE_BYTES;
 		rest.len = EDGE_BYTES;
@@ -125,12 +125,20 @@ static void read_outcome(struct rules *rules, struct slice text, struct outcome 
 		if (line.len)
 			lines[count++ % EDGE_LINES] = line;
 	for (unsigned i = count > EDGE_LINES ? count - EDGE_LINES : 0; i < count; i++)
-		read_line(rules, lines[i % EDGE_LINES], true, outcome);
-	if (!outcome->last.len && head.len)
-		outcome->last = shorten(slice_trim(head), LINE_BYTES);
+		read_line(rules, lines[i % EDGE_LINES], count - i <= TAIL_LINES, outcome);
 }
 
 /* ---- What was tried */
+
+/* Without the "cd … && " that agents begin every command with. */
+static struct slice without_folder(struct slice line)
+{
+	const char *and = slice_starts_with(line, "cd ") ? memmem(line.data, line.len, " && ", 4) : NULL;
+
+	if (!and)
+		return line;
+	return (struct slice){and + 4, (size_t)(line.data + line.len - and - 4)};
+}
 
 /* A command's first line; for other tools the name with its arguments. */
 static struct slice attempt_text(struct rules *rules, const struct derive_call *call, struct slice command)
@@ -140,7 +148,7 @@ static struct slice attempt_text(struct rules *rules, const struct derive_call *
 	if (command.len) {
 		while (line_next(&command, &line))
 			if (line.len && !(line.data[0] == '#'))
-				return shorten(line, COMMAND_BYTES);
+				return shorten(without_folder(line), COMMAND_BYTES);
 		return (struct slice){NULL, 0};
 	}
 	buffer_clear(&rules->text);
@@ -174,7 +182,7 @@ static bool has_failed(const struct derive_message *result, struct slice command
 	if (outcome->exit_code == 0)
 		return false;
 	if (command.len)
-		return outcome->failures > 0 && outcome->strength >= 3;
+		return outcome->tail_failure >= 3;
 	return outcome->strength >= 3 && result->text.len < LINE_BYTES;
 }
 

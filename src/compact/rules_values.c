@@ -65,7 +65,7 @@ static void count(struct shape *shape, char c)
 
 void rules_values_init(struct rules_value_iter *iter, struct slice text)
 {
-	*iter = (struct rules_value_iter){.rest = text};
+	*iter = (struct rules_value_iter){.rest = text, .start = text.data};
 }
 
 /* The next chunk; false at the end. */
@@ -366,6 +366,8 @@ bool rules_values_next(struct rules_value_iter *iter, struct rules_value *ret_va
 	struct shape shape;
 
 	while (next_chunk(&iter->rest, &chunk, &shape)) {
+		if (chunk.data > iter->start && chunk.data[-1] == '<' && chunk.data[0] == '/')
+			continue; /* </tag> */
 		bool plain = !shape.digits && !shape.dots && !shape.slashes;
 		bool found = false;
 

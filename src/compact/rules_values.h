@@ -22,6 +22,7 @@ struct rules_value {
 
 struct rules_value_iter {
 	struct slice rest;
+	const char *start;
 	struct slice before; /* the chunk before */
 };
 

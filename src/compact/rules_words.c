@@ -130,7 +130,7 @@ static void end_word(struct word_reader *reader, size_t end, bool wide, bool glu
 	word = &statement->words[statement->count++];
 	*word = (struct word){.start = (uint16_t)reader->word_start, .end = (uint16_t)end, .broken = reader->broken,
 		.quoted = reader->ticked[0] || reader->ticked[1] || reader->open, .number = reader->word_number && !reader->word_letters,
-		.wide = wide, .capital = reader->word_capital, .glued = glued_after || (!reader->spaced && !wide)};
+		.wide = wide, .capital = reader->word_capital, .glued = !reader->spaced && !wide, .glued_after = glued_after};
 	if (reader->folded_len < WORD_BYTES)
 		word->id = cue_word_find((struct slice){reader->folded, reader->folded_len});
 	reader->broken = false;
@@ -218,29 +218,36 @@ static void read_point(struct word_reader *reader, size_t at, unsigned step, uin
 	}
 }
 
-static size_t last_of(struct slice text, const char *mark)
+/* Where the last of a kind of quotation mark is; 0: nowhere. */
+static size_t last_tick(struct slice text, char mark)
 {
-	size_t len = strlen(mark);
+	const char *found = memrchr(text.data, mark, text.len);
 
-	for (size_t at = text.len; at >= len; at--)
-		if (memcmp(text.data + at - len, mark, len) == 0)
-			return at - len;
+	return found ? (size_t)(found - text.data) : 0;
+}
+
+static size_t last_closing(struct slice text)
+{
+	static const char *const CLOSING[] = {"”", "»", "」", "』", "“"};
+
+	for (size_t at = text.len; at-- > 0;) {
+		if ((unsigned char)text.data[at] < 0xC0)
+			continue;
+		for (size_t i = 0; i < sizeof CLOSING / sizeof *CLOSING; i++)
+			if (slice_starts_with((struct slice){text.data + at, text.len - at}, CLOSING[i]))
+				return at;
+	}
 	return 0;
 }
 
 static void read_words(struct statement *statement)
 {
-	static const char *const CLOSING[] = {"”", "»", "」", "』", "“"};
 	struct word_reader reader = {.statement = statement, .text = statement->text, .spaced = true, .broken = true};
 	uint32_t point;
 
-	reader.last_tick[0] = last_of(statement->text, "\"");
-	reader.last_tick[1] = last_of(statement->text, "`");
-	for (size_t i = 0; i < sizeof CLOSING / sizeof *CLOSING; i++) {
-		size_t last = last_of(statement->text, CLOSING[i]);
-
-		reader.last_close = last > reader.last_close ? last : reader.last_close;
-	}
+	reader.last_tick[0] = last_tick(statement->text, '"');
+	reader.last_tick[1] = last_tick(statement->text, '`');
+	reader.last_close = last_closing(statement->text);
 	for (size_t at = 0; at < statement->text.len && statement->count < STATEMENT_WORDS;) {
 		unsigned step = utf8_decode(statement->text.data + at, statement->text.len - at, &point);
 
@@ -256,11 +263,11 @@ static void read_words(struct statement *statement)
 
 /* ---- Language */
 
-static enum cue_language guess_language(const struct statement *statement, struct language_votes *votes)
+static enum cue_language guess_language(struct statement *statement, struct language_votes *votes)
 {
 	unsigned own[CUE_LANGUAGES] = {0}, wide = 0;
 	enum cue_language best = LANGUAGE_EN;
-	unsigned best_score = 0;
+	unsigned best_score = 0, scores[CUE_LANGUAGES] = {0};
 
 	for (unsigned i = 0; i < statement->count; i++) {
 		const struct cue_word *word = &cue_words[statement->words[i].id];
@@ -272,18 +279,25 @@ static enum cue_language guess_language(const struct statement *statement, struc
 			own[l] += (word->languages & ((1u << LANGUAGE_ANY) - 1)) == (1u << l) ? 3 : 1;
 		}
 	}
-	if (wide > 1 || (wide && wide >= statement->count / 4))
+	statement->languages = 1u << LANGUAGE_ZH | 1u << LANGUAGE_ANY;
+	if (wide > 1 || (wide && wide >= statement->count / 4)) {
+		statement->languages |= 1u << LANGUAGE_EN;
 		return LANGUAGE_ZH;
+	}
 	for (unsigned l = 0; l < LANGUAGE_ANY; l++) {
 		unsigned prior = votes->votes[l] > 12 ? 6 : votes->votes[l] / 2;
-		unsigned score = 2 * own[l] + (own[l] || l == LANGUAGE_EN ? prior : 0);
 
-		if (score > best_score) {
-			best_score = score;
+		scores[l] = 2 * own[l] + (own[l] || l == LANGUAGE_EN ? prior : 0);
+		if (scores[l] > best_score) {
+			best_score = scores[l];
 			best = (enum cue_language)l;
 		}
 		votes->votes[l] = votes->votes[l] / 2 + own[l];
 	}
+	statement->languages |= 1u << best;
+	for (unsigned l = 0; l < LANGUAGE_ANY; l++)
+		if (own[l] && 3 * scores[l] >= 2 * best_score)
+			statement->languages |= 1u << l;
 	return best;
 }
 
@@ -297,11 +311,6 @@ static bool at_start(const struct statement *statement, unsigned i)
 		return false;
 	return word_is(statement, i - 1, WORD_JOIN) ||
 	       (word_is(statement, i - 1, WORD_FILLER) && statement->words[i - 1].start_of_clause);
-}
-
-static bool can_bound(const struct word *word)
-{
-	return !word->quoted && !word->glued;
 }
 
 /* Whether the members from `member` on stand at word `at`; then the last word. */
@@ -334,12 +343,17 @@ static bool matches(const struct statement *statement, const struct cue_phrase *
 
 static bool phrase_stands(const struct statement *statement, const struct cue_phrase *phrase, unsigned at, unsigned *ret_last)
 {
-	if (phrase->language != statement->language && phrase->language != LANGUAGE_ANY &&
-		!(phrase->language == LANGUAGE_ZH && statement->words[at].wide))
+	if (!(statement->languages & (1u << phrase->language)))
 		return false;
 	if ((phrase->anchors & CUE_AT_START) && !statement->words[at].start_of_clause)
 		return false;
-	if (!matches(statement, phrase, 1, at + 1, ret_last) || !can_bound(&statement->words[*ret_last]))
+	if (phrase->count > 1) { /* most fail here */
+		uint16_t second = cue_phrase_words[phrase->words + 1];
+
+		if (second < CUE_NUMBER && (at + 1 >= statement->count || statement->words[at + 1].id != second))
+			return false;
+	}
+	if (!matches(statement, phrase, 1, at + 1, ret_last) || statement->words[*ret_last].glued_after)
 		return false;
 	return !(phrase->anchors & CUE_AT_END) || *ret_last + 1u == statement->count ||
 	       statement->words[*ret_last + 1].broken;
@@ -350,7 +364,7 @@ static bool best_cue(const struct statement *statement, unsigned at, struct cue 
 	uint16_t id = statement->words[at].id;
 	unsigned best = 0, last;
 
-	if (!id || !can_bound(&statement->words[at]))
+	if (!id || statement->words[at].quoted || statement->words[at].glued)
 		return false;
 	for (uint32_t i = cue_first[id]; i < cue_first[id + 1]; i++) {
 		if (!phrase_stands(statement, &cue_phrases[i], at, &last) || last + 1 < best)

@@ -25,7 +25,8 @@ struct word {
 	uint16_t start, end;  /* bytes of the sentence */
 	uint16_t id;          /* cue_words; 0: not in any file */
 	bool broken;          /* a comma or the like before it */
-	bool quoted, glued;
+	bool quoted;
+	bool glued, glued_after; /* to the word before, or after, without white space */
 	bool number;          /* in digits */
 	bool wide;            /* of a script without spaces */
 	bool capital;
@@ -39,7 +40,8 @@ struct cue {
 
 struct statement {
 	struct slice text;
-	enum cue_language language;
+	enum cue_language language; /* the likeliest */
+	unsigned languages;         /* bits of all that are likely: cues of these count */
 	uint16_t count, cue_count;
 	struct word words[STATEMENT_WORDS];
 	struct cue cues[STATEMENT_CUES];
