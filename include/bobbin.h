@@ -641,6 +641,14 @@ BOBBIN_API int bobbin_model_open(const char *spec, bobbin_model **ret_model, str
 /* Closes it; no turn may be running on it. NULL is allowed. */
 BOBBIN_API void bobbin_model_close(bobbin_model *model);
 
+/*
+ * Appends a made-up conversation, to try things on: each round is a user message, a call with its result (every fourth round
+ * two), and a reply, with facts that occur nowhere else. The same numbers give the same messages. message_tokens: about as
+ * many in each text; 0: 250.
+ */
+BOBBIN_API int bobbin_session_manufacture(bobbin_session *session, uint64_t rounds, uint64_t seed,
+	uint64_t message_tokens, struct bobbin_error *error);
+
 enum bobbin_event_type {
 	BOBBIN_EVENT_RECOVERED = 1, /* number: messages on the line; text: a sentence about it. First of every turn */
 	BOBBIN_EVENT_PLANNED,       /* a request is about to be sent; number: its tokens; text: a sentence */

@@ -32,6 +32,7 @@ struct arguments {
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
 	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding, *deriver,
 		*deriver_model, *record_file;
+	uint64_t rounds, seed, message_tokens;
 	uint64_t limit, window, trigger_tokens, tail_min, tail_max, keep_recent, keep_first, byte_limit,
 		segment_bytes;
 	int64_t output_reserve, margin; /* -1: not given */
@@ -124,6 +125,7 @@ int chat_tool_run(bobbin_session *session, const char *name, const char *argumen
 int command_chat(const struct arguments *arguments);
 int command_regenerate(const struct arguments *arguments);
 int command_append(const struct arguments *arguments);
+int command_manufacture(const struct arguments *arguments);
 int command_show(const struct arguments *arguments);
 int command_list(const struct arguments *arguments);
 int command_tree(const struct arguments *arguments);

@@ -23,6 +23,11 @@ const struct command commands[] = {
 		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "
 		"it.",
 		"expect owner title segment-bytes", 1, 1, command_append},
+	{"manufacture", "manufacture SESSION [--rounds 30] [--seed 1]",
+		"append a made-up conversation, to try things on",
+		"Rounds of a question, tool calls with results, and an answer; the same numbers give the "
+		"same messages.",
+		"rounds seed message-tokens owner title segment-bytes", 1, 1, command_manufacture},
 	{"show", "show [SESSION] [--from ID] [--to ID]", "the conversation in full",
 		"With --json the log's own records, one a line: `bobbin import --format bobbin` reads them "
 		"back.",

@@ -75,6 +75,33 @@ int command_append(const struct arguments *arguments)
 	return rc;
 }
 
+/* ---- manufacture ---- */
+
+int command_manufacture(const struct arguments *arguments)
+{
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_session *session;
+	uint64_t rounds = arguments->rounds ? arguments->rounds : 30,
+		 seed = arguments->seed ? arguments->seed : 1;
+	int rc = open_session(arguments, arguments->words[0], true, false, &store, &session);
+	if (rc)
+		return rc;
+	if (bobbin_session_manufacture(session, rounds, seed, arguments->message_tokens, &error) < 0) {
+		rc = fail(&error);
+	} else {
+		const struct bobbin_session_info *info = bobbin_session_info(session);
+		if (arguments->json)
+			printf("{\"messages\":%llu,\"tokens\":%llu}\n", (unsigned long long)info->messages,
+				(unsigned long long)info->tokens);
+		else
+			printf("%s has %s messages on its line, about %s tokens\n", info->id,
+				number_text(info->messages), number_text(info->tokens));
+	}
+	close_session(store, session);
+	return rc;
+}
+
 /* ---- fork ---- */
 
 static void print_forked(const struct arguments *arguments, const char *parent, const char *at,
