@@ -84,6 +84,21 @@ static struct sim_operation choose_operation(struct sim_random *random, uint32_t
 	return operation;
 }
 
+/* Whoever finds that a writer died sends again what it had not been told; and then the power goes. */
+static void try_again(struct sim_random *random, struct sim_operation *died)
+{
+	if (sim_random_percent(random, 50))
+		return;
+	died[1].step.kind = SIM_DO_REPEAT;
+	died[1].step.slot = died[0].step.slot;
+	died[1].step.a |= 3;
+	died[1].die_at = died[1].interrupt_at = died[1].fail_at = 0;
+	if (sim_random_percent(random, 50)) {
+		died[2].die_at = 1;
+		died[2].power = true;
+	}
+}
+
 static void make_history(uint64_t seed, struct history *ret_history)
 {
 	struct sim_random random = {seed * 2 + 1};
@@ -94,6 +109,9 @@ static void make_history(uint64_t seed, struct history *ret_history)
 	ret_history->count = 10 + sim_random_below(&random, 90);
 	for (size_t i = 0; i < ret_history->count; i++)
 		ret_history->operations[i] = choose_operation(&random, slots, trouble);
+	for (size_t i = 0; i + 2 < ret_history->count; i++)
+		if (ret_history->operations[i].die_at && !ret_history->operations[i].power)
+			try_again(&random, &ret_history->operations[i]);
 	ret_history->operations[0] = (struct sim_operation){.step = {.kind = SIM_DO_CREATE, .a = 1}};
 }
 

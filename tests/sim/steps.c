@@ -64,8 +64,10 @@ void sim_step_create(struct sim_world *world, struct sim_writer *writer, const s
 	sim_handle_close(handle);
 	sim_tell(world, " create %s as i%d%s", id, number, step->a % 4 ? "" : " (sync none)");
 	int rc = log_create(writer->store, &options, &handle->log, &error);
-	sim_judge(
-		world, writer, "create", rc, &error, taken || world->disturbed ? SIM_CODE(BOBBIN_EEXIST) : 0);
+	uint32_t allowed = taken || world->disturbed ? SIM_CODE(BOBBIN_EEXIST) : 0;
+	if (world->disturbed) /* deleted again before it was read */
+		allowed |= SIM_CODE(BOBBIN_ENOTFOUND);
+	sim_judge(world, writer, "create", rc, &error, allowed);
 	if (rc) {
 		handle->log = NULL;
 		return;

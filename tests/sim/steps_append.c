@@ -16,6 +16,7 @@ struct append {
 	struct sim_handle *handle;
 	int number;
 	struct sim_view *view; /* before */
+	size_t size;	       /* of the file, before */
 	int entries[RECORDS_MAX];
 	size_t count;
 	struct log_append_options options;
@@ -193,8 +194,13 @@ static void plan_repeat(struct append *append, const struct sim_step *step)
 	for (int i = 0; i < ledger->entry_count; i++) {
 		const struct sim_entry *entry = &ledger->entries[i];
 		bool inherited = sim_view_find(append->view, entry->id) >= 0;
-		if (entry->id[0] && !entry->refused && (entry->log == append->number || inherited) &&
-			(found < 0 || (step->b >> (i % 32)) % 2))
+		/* Rather one whose writer was not told. */
+		bool better = found < 0 || (step->b >> (i % 32)) % 2 ||
+			      (step->a % 4 > 1 && ledger->entries[found].promise > SIM_NOTHING);
+		if (found >= 0 && step->a % 4 > 1 && entry->promise > SIM_NOTHING &&
+			ledger->entries[found].promise == SIM_NOTHING)
+			better = false;
+		if (entry->id[0] && !entry->refused && (entry->log == append->number || inherited) && better)
 			found = i;
 	}
 	if (found < 0) {
@@ -341,6 +347,23 @@ static void check_placed(struct append *append, const struct log_ack *acks)
 	}
 }
 
+/* A write that failed is cut off again: the file ends with a whole record. */
+static void check_end(struct append *append)
+{
+	const struct sim_process *process = &append->writer->process;
+	const struct sim_log *log = &append->world->ledger.logs[append->number];
+
+	if (append->world->disturbed || process->dead || log->file < 0 ||
+		(process->fail_calls & SIM_TRUNCATE))
+		return;
+	struct sim_scan *scan = make_room(sizeof(*scan));
+	sim_scan(&append->world->ledger, append->number, scan);
+	const struct sim_line *last = scan->count ? &scan->lines[scan->count - 1] : NULL;
+	if (scan->size > append->size && (!last || last->offset + last->len + 1 < scan->size))
+		sim_fail(append->world, "a part of what could not be written was left in %s", log->id);
+	free(scan);
+}
+
 static void settle(struct append *append, int rc, const struct log_ack *acks)
 {
 	struct sim_world *world = append->world;
@@ -363,6 +386,8 @@ static void settle(struct append *append, int rc, const struct log_ack *acks)
 		sim_fail(world, "a message that was not there was acknowledged as one that was");
 	if (rc == 0)
 		check_placed(append, acks);
+	else
+		check_end(append);
 }
 
 static void describe(struct append *append, const struct sim_step *step)
@@ -395,6 +420,8 @@ static void send(struct append *append, const struct sim_step *step)
 		buffer_addf(&texts[i], "{%s}", entry_of(append, i)->members);
 		records[i] = buffer_slice(&texts[i]);
 	}
+	if (world->ledger.logs[append->number].file >= 0)
+		append->size = world->disk.files[world->ledger.logs[append->number].file].size;
 	describe(append, step);
 	int rc = log_append(append->handle->log, records, append->count, &append->options, acks, &error);
 	for (size_t i = 0; i < append->count; i++)
