@@ -701,6 +701,13 @@ BOBBIN_API int bobbin_turn_start(bobbin_session *session, bobbin_model *model, c
 BOBBIN_API int bobbin_turn_next(bobbin_turn *turn, int64_t timeout_ms, const struct bobbin_event **ret_event,
 	struct bobbin_error *error);
 
+/*
+ * A string member of a JSON object, decoded: what a host needs of a call's arguments. BOBBIN_ENOTFOUND if there is no string
+ * of that name, BOBBIN_EINPUT if it is no JSON object. A lone surrogate becomes U+FFFD.
+ */
+BOBBIN_API int bobbin_json_member(const char *json, size_t len, const char *name, char **ret_text,
+	struct bobbin_error *error);
+
 /* Answers a call of the model. When all calls of a batch are answered, results are durable and the model is asked again. */
 BOBBIN_API int bobbin_turn_result(bobbin_turn *turn, const char *call_id, const char *text, size_t len, int is_error,
 	struct bobbin_error *error);

@@ -304,7 +304,8 @@ static void print_option(const struct option *option)
 	char left[40];
 	snprintf(left, sizeof(left), "--%s%s%s", option->name, option->value ? " " : "",
 		option->value ? option->value : "");
-	printf("  %-22s %s\n", left, option->help);
+	printf("  %-22s ", left);
+	print_hanging(option->help, 25);
 }
 
 void arguments_print_options(const struct command *command)

@@ -13,9 +13,9 @@
 const struct command commands[] = {
 	{"chat", "chat [TEXT] [--session ID]", "say something, stream the answer; without TEXT a prompt",
 		"The session is made if it is not there. Every message is on disk before the next step. When "
-		"it is\n"
+		"it is "
 		"resumed, calls left without a result are answered with a marked one. The model is offered "
-		"two\n"
+		"two "
 		"harmless tools, recall and note, unless --tools names others.",
 		"session owner title segment-bytes run routine deriver deriver-model no-compaction " BUDGET,
 		0, 1, command_chat},
@@ -38,7 +38,7 @@ const struct command commands[] = {
 	{"window", "window [SESSION] [--at ID] [budget options]",
 		"the next request: what is in it, what is not, and why",
 		"Shows the budget as a bar, each part with its tokens and reason, and what is left out with "
-		"a pointer\n"
+		"a pointer "
 		"to it. Nothing is sent and nothing is written.",
 		"session at " BUDGET, 0, 1, command_window},
 	{"request", "request SESSION --dialect D [--at ID]", "the exact body that would be sent",
@@ -49,7 +49,7 @@ const struct command commands[] = {
 		1, command_check},
 	{"compact", "compact [SESSION] [budget options]", "make the view smaller now, whatever the trigger",
 		"What is no longer shown word for word goes into a record, derived from the raw messages and "
-		"verified against\n"
+		"verified against "
 		"them. The log keeps everything; the user's rules stay word for word. Nothing to do is no "
 		"error.",
 		"session deriver deriver-model dry-run " BUDGET, 0, 1, command_compact},
@@ -59,7 +59,7 @@ const struct command commands[] = {
 	{"verify", "verify [SESSION] [--record FILE]",
 		"is what a record says in the raw messages, and all it must say?",
 		"Finds what is invented, misattributed or left out, also in a summary somebody else wrote. "
-		"Exit code 1 if it\n"
+		"Exit code 1 if it "
 		"finds anything.",
 		"session record", 0, 1, command_verify},
 	{"recall", "recall SESSION QUERY [--limit 5]", "find originals, shown or not",
@@ -74,10 +74,9 @@ const struct command commands[] = {
 		"Exact for o200k_base and cl100k_base and the models that use them; estimated for others, "
 		"and said so.",
 		"encoding model", 1, -1, command_tokens},
-	{"fork", "fork [SESSION] AT",
-		"a new session that begins with the first messages of another, by reference",
+	{"fork", "fork [SESSION] AT", "a new session that begins with the first messages of another",
 		"AT is a number of messages from the start, or a message id (inclusive). Nothing is copied "
-		"and the parent\n"
+		"and the parent "
 		"is never changed. The new id is the last word printed.",
 		"session id owner title", 1, 2, command_fork},
 	{"rewind", "rewind [SESSION] TO", "move the head to another message",
@@ -93,7 +92,7 @@ const struct command commands[] = {
 		command_delete},
 	{"import", "import [--format F] [--id ID] FILE…", "other products' sessions in; prints the new ids",
 		"FILE may be - for stdin. A file with several conversations makes several sessions. If "
-		"anything in a file\n"
+		"anything in a file "
 		"fails, none of its sessions is left behind.",
 		"format id owner", 1, -1, command_import},
 	{"doctor", "doctor [SESSION | FILE …]", "what is wrong with a log or a transcript, and what it means",
@@ -115,21 +114,22 @@ const struct command *command_find(const char *name)
 
 static void print_overview(void)
 {
-	puts("bobbin: durable sessions and honest windows for LLM agents\n\n"
-	     "  bobbin [--store DIR] [--json] [--quiet] COMMAND …\n");
-	for (const struct command *command = commands; command->name; command++)
-		printf("  %-11s %s\n", command->name, command->summary);
+	puts("bobbin: durable sessions and honest windows for LLM agents\n");
+	puts("  bobbin [--store DIR] [--json] [--quiet] COMMAND …\n");
+	for (const struct command *command = commands; command->name; command++) {
+		printf("  %-11s ", command->name);
+		print_hanging(command->summary, 14);
+	}
 	puts("\nOptions that stand anywhere:");
 	arguments_print_options(NULL);
-	puts("\nExit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 failed · 4 conflict or busy\n"
-	     "Try it offline:  MOCK=1 bobbin chat \"I live in Shanghai, please note that\"");
+	puts("\nExit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 failed · 4 busy");
+	puts("Try it offline:  MOCK=1 bobbin chat \"I live in Shanghai, please note that\"");
 }
 
 static void print_help(const struct command *command)
 {
 	printf("bobbin %s\n\n%s.\n", command->synopsis, command->summary);
-	if (*command->help)
-		printf("%s\n", command->help);
+	print_wrapped(command->help, strlen(command->help), 0);
 	if (strcmp(command->name, "import") == 0) {
 		fputs("Formats:", stdout);
 		for (const char *const *format = bobbin_import_formats(); *format; format++)

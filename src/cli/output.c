@@ -178,7 +178,8 @@ static void put_line(const char *text, size_t len)
 	}
 }
 
-void print_wrapped(const char *text, size_t len, int indent)
+/* The first line begins where the cursor stands if `hanging`, else indented like the others. */
+static void wrap(const char *text, size_t len, int indent, bool hanging)
 {
 	size_t room = (size_t)(output_columns() - indent);
 	while (len && text[len - 1] == '\n')
@@ -187,7 +188,7 @@ void print_wrapped(const char *text, size_t len, int indent)
 		size_t used = line_that_fits(text + i, len - i, room), shown = used;
 		while (shown && text[i + shown - 1] == ' ')
 			shown--;
-		if (shown)
+		if (shown && !(hanging && i == 0))
 			printf("%*s", indent, "");
 		put_line(text + i, shown);
 		putchar('\n');
@@ -195,6 +196,16 @@ void print_wrapped(const char *text, size_t len, int indent)
 		if (i < len && text[i] == '\n')
 			i++;
 	}
+}
+
+void print_wrapped(const char *text, size_t len, int indent)
+{
+	wrap(text, len, indent, false);
+}
+
+void print_hanging(const char *text, int indent)
+{
+	wrap(text, strlen(text), indent, true);
 }
 
 const char *number_text(uint64_t value)

@@ -3,6 +3,7 @@
 #include "session/handles.h"
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "tokens/counter.h"
 #include "window/render.h"
 
@@ -102,4 +103,29 @@ int bobbin_count_tokens(const char *encoding, const char *model, const char *tex
 	}
 	token_counter_release(&counter);
 	return rc;
+}
+
+int bobbin_json_member(
+	const char *json, size_t len, const char *name, char **ret_text, struct bobbin_error *error)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct json object, value;
+	if (!json || !name)
+		return error_set(error, BOBBIN_EINVAL, "a JSON text and the name of a member are needed");
+	int rc = json_parse(json, len, &object, error);
+	if (rc < 0)
+		return rc;
+	if (object.type != JSON_OBJECT)
+		return error_set(error, BOBBIN_EINPUT, "this is no JSON object");
+	if (!json_get(&object, name, &value) || value.type != JSON_STRING)
+		return error_set(error, BOBBIN_ENOTFOUND, "there is no string \"%s\" in it", name);
+	buffer_reserve(&text, 1); /* memory also for an empty string */
+	json_string_decode(&value, JSON_SURROGATES_REPLACE, &text);
+	rc = buffer_error(&text);
+	char *copy = rc < 0 ? NULL : mem_copy_text(text.data, text.len);
+	buffer_release(&text);
+	if (!copy)
+		return error_set(error, rc < 0 ? rc : BOBBIN_ENOMEM, "the string is too large");
+	*ret_text = copy;
+	return 0;
 }
