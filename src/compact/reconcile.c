@@ -169,18 +169,27 @@ static bool apply_to_latest(
 	return latest != NULL;
 }
 
-/* What a person decided and nothing earlier is about is told as his decision. */
-static bool becomes_decision(struct compact_item *signal)
+/* Whether the same statement is an item already. */
+static bool is_told(const struct compact_record *record, const struct merge_entry *entries, size_t index)
 {
+	for (size_t i = 0; i < record->count; i++)
+		if (record->items[i].kind != ITEM_SIGNAL && slice_equal(entries[i].text, entries[index].text))
+			return true;
+	return false;
+}
+
+/* What a person decided and nothing earlier is about is told as his decision. */
+static void become_decision(struct compact_record *record, const struct merge_entry *entries, size_t index)
+{
+	struct compact_item *signal = &record->items[index];
 	bool of_rules = signal->target == ITEM_CONSTRAINT || signal->target == ITEM_DECISION;
 
-	if (!of_rules || signal->by != BY_USER)
-		return false;
+	if (!of_rules || signal->by != BY_USER || is_told(record, entries, index))
+		return;
 	signal->kind = ITEM_DECISION;
 	if (signal->target == ITEM_CONSTRAINT || !item_state_fits(ITEM_DECISION, signal->state))
 		signal->state = STATE_CHOSEN;
 	signal->target = ITEM_KINDS;
-	return true;
 }
 
 static bool apply(struct compact_record *record, const struct merge_entry *entries,
@@ -202,10 +211,8 @@ int reconcile(struct compact_record *record, struct merge_entry *entries)
 	if (rc || (rc = collect_targets(record, &targets)))
 		return rc;
 	for (size_t i = 0; i < record->count; i++) {
-		struct compact_item *item = &record->items[i];
-
-		if (item->kind == ITEM_SIGNAL && !apply(record, entries, &targets, i))
-			becomes_decision(item);
+		if (record->items[i].kind == ITEM_SIGNAL && !apply(record, entries, &targets, i))
+			become_decision(record, entries, i);
 	}
 	mem_free(targets.memory);
 	for (size_t i = 0; i < record->count; i++) {

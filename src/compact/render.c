@@ -15,6 +15,7 @@
 
 /* Room kept for the pointers that say what was left out: one line for each kind. */
 #define POINTER_TOKENS 20
+#define POINTER_TOKENS_USUAL 14
 /* No line is shorter: below it the search ends. */
 #define LINE_TOKENS_MIN 6
 
@@ -171,37 +172,94 @@ static int weigh(struct chooser *chooser, uint32_t index, struct compact_item *r
 
 /* ---- Choosing */
 
-static int choose(struct chooser *chooser, struct compact_item *items)
+/* Up to where the record may be filled with a candidate of this rank; `first`: nothing of it is kept yet. */
+static uint64_t limit_of(const struct chooser *chooser, uint16_t rank, bool first)
 {
-	uint64_t limit = chooser->options.tokens_max ? chooser->options.tokens_max : UINT64_MAX;
-	uint64_t reserve = chooser->options.tokens_max ? (uint64_t)(ITEM_KINDS - 1) * POINTER_TOKENS : 0;
-	uint64_t used = 0, tokens;
-	bool headings[ITEM_KINDS] = {false};
+	uint64_t max = chooser->options.tokens_max ? chooser->options.tokens_max : UINT64_MAX;
+	uint64_t aim = chooser->options.tokens_aim && chooser->options.tokens_aim < max
+			       ? chooser->options.tokens_aim
+			       : max;
 
-	/* a small budget is not given away to pointers */
-	reserve = reserve > limit / 4 ? limit / 4 : reserve;
+	if (rank < RANK_TASK || rank == RANK_REJECTED || (rank == RANK_TASK && first))
+		return max;
+	return rank == RANK_TASK && aim != UINT64_MAX ? aim / 2 : aim;
+}
+
+/* Kinds of which something is not kept: each costs a line that says so. */
+static unsigned kinds_left(const struct chooser *chooser)
+{
+	bool left[ITEM_KINDS] = {false};
+	unsigned count = 0;
+
 	for (size_t i = 0; i < chooser->count; i++) {
-		const struct compact_item *item = &chooser->from->items[chooser->candidates[i].index];
+		enum item_kind kind = chooser->from->items[chooser->candidates[i].index].kind;
+
+		if (chooser->candidates[i].kept || left[kind])
+			continue;
+		left[kind] = true;
+		count++;
+	}
+	return count;
+}
+
+struct filling {
+	struct compact_item *items;
+	uint64_t used;
+	bool headings[ITEM_KINDS];
+	bool task; /* an open one is kept */
+};
+
+/* Tokens a candidate may take when `reserve` are left over. A small budget is not given away to pointers. */
+static uint64_t room_for(const struct chooser *chooser, const struct filling *filling,
+	const struct candidate *candidate, uint64_t reserve)
+{
+	uint64_t limit = limit_of(chooser, candidate->rank, !filling->task);
+	uint64_t taken = filling->used + (reserve < limit / 4 ? reserve : limit / 4);
+
+	return taken < limit ? limit - taken : 0;
+}
+
+/* Keeps what fits in rank order. */
+static int fill(struct chooser *chooser, struct filling *filling, uint64_t reserve)
+{
+	uint64_t tokens;
+
+	for (size_t i = 0; i < chooser->count; i++) {
+		struct candidate *candidate = &chooser->candidates[i];
+		const struct compact_item *item = &chooser->from->items[candidate->index];
 		bool always = item_is_binding(item);
-		uint64_t room = used + reserve < limit ? limit - used - reserve : 0;
+		uint64_t room = room_for(chooser, filling, candidate, reserve);
 		int rc;
 
 		/* what cannot fit is not rendered: no text has more than 12 bytes a token on the whole */
-		if (!always && (room < LINE_TOKENS_MIN || item->text.len / 12 > room))
+		if (candidate->kept || (!always && (room < LINE_TOKENS_MIN || item->text.len / 12 > room)))
 			continue;
-		if ((rc = weigh(chooser, chooser->candidates[i].index, &items[i], &tokens)))
+		if ((rc = weigh(chooser, candidate->index, &filling->items[i], &tokens)))
 			return rc;
-		if (!headings[item->kind])
+		if (!filling->headings[item->kind])
 			tokens += 3;
 		if (!always && tokens > room)
 			continue;
-		headings[item->kind] = true;
-		used += tokens;
-		chooser->candidates[i].kept = true;
+		filling->headings[item->kind] = true;
+		filling->task |= candidate->rank == RANK_TASK;
+		filling->used += tokens;
+		candidate->kept = true;
 		chooser->kept_order[chooser->kept_count++] = (uint32_t)i;
 	}
-	chooser->report.over_budget = used > limit;
 	return 0;
+}
+
+/* First with room for a pointer to each kind, then with what the pointers that are needed leave. */
+static int choose(struct chooser *chooser, struct compact_item *items)
+{
+	struct filling filling = {.items = items};
+	uint64_t limit = chooser->options.tokens_max;
+	int rc = fill(chooser, &filling, limit ? (uint64_t)kinds_left(chooser) * POINTER_TOKENS : 0);
+
+	if (!rc && limit && kinds_left(chooser))
+		rc = fill(chooser, &filling, (uint64_t)kinds_left(chooser) * POINTER_TOKENS_USUAL + 4);
+	chooser->report.over_budget = limit && filling.used > limit;
+	return rc;
 }
 
 /* Adds the kept items in the order of the conversation, so that the record reads like minutes. */

@@ -13,6 +13,8 @@
  * (2) What is in the result and what its pointers count make up the input: nothing is left out silently.
  * (3) Equal input and options give equal bytes.
  * (4) The tokens reported are those of the rendered text.
+ * (5) Of open tasks the newest is treated like what must not be lost; the others leave half of the aim to
+ *     the other kinds.
  */
 #ifndef COMPACT_RENDER_H
 #define COMPACT_RENDER_H
@@ -23,6 +25,8 @@
 
 struct render_options {
 	uint64_t tokens_max;	       /* window_budget.record; 0: no limit */
+	uint64_t tokens_aim;	       /* for what can be recalled as well; what must not be lost (rules, rejected
+					  options, failed attempts) may go beyond it. 0: tokens_max */
 	unsigned sources_max;	       /* ids shown of an item; 0: RENDER_SOURCES_MAX */
 	struct token_counter *counter; /* NULL: the estimate */
 };

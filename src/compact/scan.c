@@ -85,6 +85,17 @@ static size_t blank_at(struct slice text, size_t at)
 	return 0;
 }
 
+/* Bytes of a blank that ends at `at`; 0: none. */
+static size_t blank_before(struct slice text, size_t at)
+{
+	if (at && ((unsigned char)text.data[at - 1] <= ' ' || text.data[at - 1] == 0x7f))
+		return 1;
+	for (size_t len = 2; len <= 3 && len <= at; len++)
+		if ((unsigned char)text.data[at - len] >= 0xc2 && blank_at(text, at - len) == len)
+			return len;
+	return 0;
+}
+
 /* The first byte of a word in a pattern; what is a blank in a text is none in a clean pattern. */
 static size_t first_word(struct slice text)
 {
@@ -106,7 +117,9 @@ static uint64_t hash_both(struct slice text, size_t at, uint64_t first)
 {
 	uint64_t second;
 
-	while (at < text.len) {
+	if (at < text.len && text.data[at] == ' ') /* as nearly always */
+		at++;
+	while (at < text.len && !is_word(text.data[at])) {
 		size_t blank = blank_at(text, at);
 
 		if (!blank && class_of(text.data[at]) != 0)
@@ -119,10 +132,34 @@ static uint64_t hash_both(struct slice text, size_t at, uint64_t first)
 	return join_hashes(first, second);
 }
 
+#define ANCHOR_WORDS 6
+
+/* The word by which a pattern is looked for: of its first ones the longest, for long words are rare; digits make one
+ * rarer still. SIZE_MAX: there is no word. */
+static size_t choose_anchor(struct slice text)
+{
+	size_t best = SIZE_MAX, best_score = 0, at = first_word(text);
+
+	for (int i = 0; i < ANCHOR_WORDS && at < text.len && at <= UINT16_MAX; i++) {
+		uint64_t hash;
+		size_t end = hash_word(text, at, &hash), score = end - at;
+
+		for (size_t c = at; c < end; c++)
+			score += is_digit(text.data[c]) ? 2 : 0;
+		if (score > best_score) {
+			best = at;
+			best_score = score;
+		}
+		at = end + first_word((struct slice){text.data + end, text.len - end});
+	}
+	return best;
+}
+
 int scanner_add(
 	struct scanner *scanner, struct slice text, enum scan_case how, uint32_t value, bool *ret_added)
 {
-	size_t anchor = first_word(text), end;
+	/* a number is looked for by its beginning: its end may go on, with zeros, with a unit */
+	size_t anchor = how == SCAN_NUMBER ? first_word(text) : choose_anchor(text), end;
 	struct scan_pattern pattern = {.text = text, .value = value, .how = (uint8_t)how, .next = UINT32_MAX};
 
 	if (ret_added)
@@ -131,7 +168,6 @@ int scanner_add(
 		return 0;
 	pattern.anchor = (uint16_t)anchor;
 	end = hash_word(text, anchor, &pattern.first);
-	/* the second word of a number may go on in the text: with zeros, with a unit */
 	pattern.both = how == SCAN_NUMBER ? pattern.first : hash_both(text, end, pattern.first);
 	if (scanner->count == scanner->cap) {
 		uint32_t cap = scanner->cap ? scanner->cap * 2 : 64;
@@ -208,7 +244,8 @@ int scanner_prepare(struct scanner *scanner)
 	scanner->mask = slots - 1;
 	scanner->table = arena_alloc(scanner->arena, slots * sizeof *scanner->table);
 	scanner->firsts = arena_alloc_zero(scanner->arena, BITMAP_WORDS * sizeof *scanner->firsts);
-	if (!scanner->table || !scanner->firsts)
+	scanner->boths = arena_alloc_zero(scanner->arena, BITMAP_WORDS * sizeof *scanner->boths);
+	if (!scanner->table || !scanner->firsts || !scanner->boths)
 		return BOBBIN_ENOMEM;
 	memset(scanner->table, 0xff, slots * sizeof *scanner->table);
 	for (uint32_t i = 0; i < scanner->count; i++) {
@@ -221,6 +258,7 @@ int scanner_prepare(struct scanner *scanner)
 		pattern->next = scanner->table[at];
 		scanner->table[at] = i;
 		mark(scanner->firsts, bit_of(pattern->first));
+		mark(scanner->boths, bit_of(pattern->both));
 	}
 	for (size_t i = 0; scanner->numbers && i < BITMAP_WORDS; i++)
 		scanner->firsts[i] |= scanner->numbers[i];
@@ -256,21 +294,24 @@ static size_t meet_forwards(const struct scan_pattern *pattern, struct slice tex
 	return at;
 }
 
-static bool meet_backwards(const struct scan_pattern *pattern, struct slice text, size_t at)
+/* Compares backwards from the anchor: where the pattern begins; SIZE_MAX: it does not stand here. */
+static size_t meet_backwards(const struct scan_pattern *pattern, struct slice text, size_t at)
 {
 	for (size_t i = pattern->anchor; i-- > 0;) {
+		size_t blank;
+
 		if (pattern->text.data[i] == ' ') {
-			if (!at || (unsigned char)text.data[at - 1] > ' ')
-				return false;
-			while (at && (unsigned char)text.data[at - 1] <= ' ')
-				at--;
+			if (!(blank = blank_before(text, at)))
+				return SIZE_MAX;
+			for (; blank; blank = blank_before(text, at))
+				at -= blank;
 			continue;
 		}
-		if (!at || text.data[at - 1] != pattern->text.data[i])
-			return false;
+		if (!at || !same(pattern->text.data[i], text.data[at - 1], (enum scan_case)pattern->how))
+			return SIZE_MAX;
 		at--;
 	}
-	return true;
+	return at;
 }
 
 /* A number must not be the beginning of a longer one; zeros of a fraction make it no longer. */
@@ -299,13 +340,14 @@ static bool number_begins(struct slice text, size_t at)
 static bool meets(const struct scan_pattern *pattern, struct slice text, size_t at)
 {
 	size_t end = meet_forwards(pattern, text, at);
+	size_t start = end == SIZE_MAX ? SIZE_MAX : meet_backwards(pattern, text, at);
+	char first = pattern->text.data[0], last = pattern->text.data[pattern->text.len - 1];
 
-	if (end == SIZE_MAX || !meet_backwards(pattern, text, at))
+	if (start == SIZE_MAX || (start > 0 && is_word(first) && is_word(text.data[start - 1])))
 		return false;
-	if (pattern->how == SCAN_NUMBER && is_digit(pattern->text.data[pattern->text.len - 1]))
+	if (pattern->how == SCAN_NUMBER && is_digit(last))
 		return number_begins(text, at) && number_ends(pattern, text, end);
-	return !(end < text.len && is_word(text.data[end]) &&
-		 is_word(pattern->text.data[pattern->text.len - 1]));
+	return !(end < text.len && is_word(text.data[end]) && is_word(last));
 }
 
 /* ---- Scanning */
@@ -339,8 +381,9 @@ static void look_up(struct scan *scan, uint64_t hash, size_t at, size_t end)
 {
 	uint64_t both = hash_both(scan->text, end, hash);
 
-	compare_all(scan, hash, at);
-	if (both != hash)
+	if (is_marked(scan->scanner->boths, bit_of(hash)))
+		compare_all(scan, hash, at);
+	if (both != hash && is_marked(scan->scanner->boths, bit_of(both)))
 		compare_all(scan, both, at);
 }
 

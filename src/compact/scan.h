@@ -29,10 +29,10 @@ enum scan_case {
 struct scan_pattern {
 	struct slice text;
 	uint64_t first,
-		both;	 /* hashes: of the first word, and of the first two (or one, if there is only one) */
+		both;	 /* hashes: of that word, and of it with the next (or alone, if it is the last) */
 	uint32_t value;	 /* the caller's */
 	uint32_t next;	 /* the next pattern of the same two words */
-	uint16_t anchor; /* where the first word begins */
+	uint16_t anchor; /* where the word begins by which it is found */
 	uint8_t how;	 /* enum scan_case */
 };
 
@@ -45,6 +45,7 @@ struct scanner {
 	uint32_t *table; /* first pattern by the hash of its first two words */
 	uint32_t mask;
 	uint64_t *firsts;  /* bitmap of words that begin a pattern or a number */
+	uint64_t *boths;      /* bitmap of the keys of the table */
 	uint64_t *numbers; /* bitmap of words that begin a number, or NULL */
 	uint64_t *triples; /* bitmap of three letters that begin a number made of parts */
 };

@@ -178,6 +178,8 @@ static int add_items(struct verify *verify)
 		return BOBBIN_ENOMEM;
 	for (uint32_t i = 0; i < count && !rc; i++) {
 		verify->items[i].first = verify->claim_count;
+		verify->proofs |= verify->record->items[i].kind == ITEM_CONSTRAINT &&
+				  item_has_proof(&verify->record->items[i]);
 		rc = add_item(verify, i);
 	}
 	if (!rc && verify->numbers)

@@ -53,6 +53,7 @@ struct verify {
 	struct scanner scanner;
 	bool numbers;
 	struct attribution *attributions;
+	bool proofs;          /* some constraint names the message that changed its state */
 	struct buffer decoded;
 	uint8_t *places; /* PLACE_… by position */
 	size_t place_count, place_cap;

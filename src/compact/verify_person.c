@@ -112,6 +112,7 @@ int verify_note_message(struct verify *verify, size_t place, bool person, struct
 		return 0;
 	if (verify->attributions)
 		words_each(text, find_words, verify);
-	check_proofs(verify, place, text);
+	if (verify->proofs)
+		check_proofs(verify, place, text);
 	return 0;
 }

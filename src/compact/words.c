@@ -32,6 +32,8 @@ static size_t mark_length(struct slice text)
 {
 	static const char *const MARKS[] = {"\"", "`", "*", "“", "”", "„", "«", "»", "‘", "’", "'"};
 
+	if (!strchr("\"`*'\xe2\xc2", text.data[0]) || !text.data[0])
+		return 0;
 	for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++)
 		if (slice_starts_with(text, MARKS[i]))
 			return strlen(MARKS[i]);
