@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Seeded conversations with planted truths, for bench_compaction. */
+#ifndef BENCH_COMPACTION_SEED_H
+#define BENCH_COMPACTION_SEED_H
+
+#include <stdbool.h>
+#include "transcript/path.h"
+
+enum plant_kind {
+	PLANT_CONSTRAINT, /* "Never …" of the user's */
+	PLANT_REJECTED,	  /* an option the user rejects, with a reason */
+	PLANT_TRIED,	  /* a command that fails, with its error */
+	PLANT_ID,
+	PLANT_PATH,
+	PLANT_NUMBER,
+	PLANT_DATE,
+	PLANT_NEAR,    /* one of two that differ in a digit: both must be there */
+	PLANT_CURRENT, /* the later of two values of one thing */
+	PLANT_STALE,   /* the earlier one: it must not be shown as current */
+	PLANT_KINDS,
+};
+
+const char *plant_text(enum plant_kind kind);
+
+struct plant {
+	enum plant_kind kind;
+	char value[96];	 /* what must be found */
+	char reason[96]; /* beside it; "" if nothing */
+	unsigned tenth;	 /* of the conversation */
+};
+
+struct seeded {
+	struct slice *records;
+	size_t count, cap;
+	struct plant *plants;
+	size_t plant_count, plant_cap;
+	struct array_path *array;
+	const struct path *path;
+};
+
+uint32_t seed_next(uint32_t *state);
+
+/* `messages` messages with plants in the first, a middle and the last tenth. */
+void seeded_make(struct seeded *seeded, uint32_t seed, size_t messages, unsigned plants_each);
+void seeded_release(struct seeded *seeded);
+
+#endif
