@@ -224,6 +224,20 @@ static bool has_child(const struct sim_world *world, int number)
 	return false;
 }
 
+/* Whichever log had the name: another writer may have made it after the deletion began. */
+static void note_deletion(struct sim_world *world, const char *id, bool acknowledged)
+{
+	sim_world_adopt(world);
+	for (int i = 0; i < world->ledger.log_count; i++) {
+		struct sim_log *log = &world->ledger.logs[i];
+		if (!log->exists || strcmp(log->id, id) != 0)
+			continue;
+		log->delete_tried = true;
+		log->exists = sim_ledger_find_log(&world->ledger, id) == i;
+		log->deleted = acknowledged && !log->exists;
+	}
+}
+
 void sim_step_delete(struct sim_world *world, struct sim_writer *writer, const struct sim_step *step)
 {
 	struct bobbin_error error = {0};
@@ -232,8 +246,6 @@ void sim_step_delete(struct sim_world *world, struct sim_writer *writer, const s
 	set_id(id, step->slot);
 	int number = sim_ledger_find_log(&world->ledger, id);
 	bool kept = number >= 0 && has_child(world, number);
-	if (number >= 0)
-		world->ledger.logs[number].delete_tried = true;
 	sim_handle_close(&writer->handles[step->slot]);
 	sim_tell(world, " delete %s (i%d)", id, number);
 	int rc = store_delete(writer->store, slice_of(id), &error);
@@ -241,16 +253,12 @@ void sim_step_delete(struct sim_world *world, struct sim_writer *writer, const s
 	if (kept || world->disturbed)
 		allowed |= SIM_CODE(BOBBIN_EREFUSED);
 	sim_judge(world, writer, "delete", rc, &error, allowed);
-	if (number < 0)
-		return;
-	struct sim_log *log = &world->ledger.logs[number];
-	bool there = sim_ledger_find_log(&world->ledger, id) == number;
+	bool there = number >= 0 && sim_ledger_find_log(&world->ledger, id) == number;
 	if (rc == 0 && !world->disturbed && (there || kept))
 		sim_fail(world, "%s was deleted, but %s", id, kept ? "has a fork" : "is still there");
-	if (rc && !there && rc != BOBBIN_EIO && !world->disturbed && !writer->process.dead)
+	if (rc && !there && number >= 0 && rc != BOBBIN_EIO && !world->disturbed && !writer->process.dead)
 		sim_fail(world, "%s is gone although deleting it was refused", id);
-	log->deleted = rc == 0 && !there;
-	log->exists = there;
+	note_deletion(world, id, rc == 0);
 }
 
 /* ---- Looking */

@@ -157,7 +157,8 @@ static void plan_result(struct append *append, const struct sim_step *step)
 
 	for (int i = 0; i < view->count; i++)
 		if (append->world->ledger.entries[view->nodes[i].entry].calls &&
-			(found < 0 || (step->a >> i) % 2 || sim_view_on_line(view, i, view->head)))
+			(found < 0 || (step->a >> (unsigned)i % 32) % 2 ||
+				sim_view_on_line(view, i, view->head)))
 			found = i;
 	if (found < 0) {
 		plan_message(append, step);
@@ -195,7 +196,7 @@ static void plan_repeat(struct append *append, const struct sim_step *step)
 		const struct sim_entry *entry = &ledger->entries[i];
 		bool inherited = sim_view_find(append->view, entry->id) >= 0;
 		/* Rather one whose writer was not told. */
-		bool better = found < 0 || (step->b >> (i % 32)) % 2 ||
+		bool better = found < 0 || (step->b >> (unsigned)i % 32) % 2 ||
 			      (step->a % 4 > 1 && ledger->entries[found].promise > SIM_NOTHING);
 		if (found >= 0 && step->a % 4 > 1 && entry->promise > SIM_NOTHING &&
 			ledger->entries[found].promise == SIM_NOTHING)
