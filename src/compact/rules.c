@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The deriver itself: one pass over messages, one over calls, one over results. Everything it knows about a language
- * is in cues/; see the parts for what they make of it.
+ * The deriver itself: one pass over messages, one over calls, one over results. Everything it knows about a
+ * language is in cues/; see the parts for what they make of it.
  *
  * Invariants:
  * (1) Equal input, equal record: no clock, no addresses, no order of hashes.
@@ -14,10 +14,15 @@
 #include "compact/rules_facts.h"
 #include "compact/rules_state.h"
 
-static int run(const struct derive_input *input, struct compact_record *record, bool harvest, struct bobbin_error *error)
+static int run(const struct derive_input *input, struct compact_record *record, bool harvest,
+	struct bobbin_error *error)
 {
-	struct rules rules = {.input = input, .record = record, .scratch = ARENA_INIT, .harvest = harvest,
-		.key = BUFFER_INIT(ITEM_CONSTRAINT_BYTES), .text = BUFFER_INIT(ITEM_TEXT_BYTES)};
+	struct rules rules = {.input = input,
+		.record = record,
+		.scratch = ARENA_INIT,
+		.harvest = harvest,
+		.key = BUFFER_INIT(ITEM_CONSTRAINT_BYTES),
+		.text = BUFFER_INIT(ITEM_TEXT_BYTES)};
 
 	rules.statement = mem_alloc(sizeof *rules.statement);
 	rules.rc = rules.statement ? 0 : BOBBIN_ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What calls did to files, and what their todo lists leave undone. Which tool does what is data (cues/any.txt).
+ * What calls did to files, and what their todo lists leave undone. Which tool does what is data
+ * (cues/any.txt).
  *
  * Invariants:
  * (1) A call that failed, or whose result never came, touched nothing.
@@ -44,7 +45,8 @@ static bool key_is(struct rules *rules, const struct json *key, enum cue_kind ki
 	return name.len && name.len < NAME_BYTES && cue_name_is(fold_name(name, folded, sizeof folded), kind);
 }
 
-bool call_argument(struct rules *rules, const struct derive_call *call, enum cue_kind kind, struct json *ret_value)
+bool call_argument(
+	struct rules *rules, const struct derive_call *call, enum cue_kind kind, struct json *ret_value)
 {
 	struct json_iter iter;
 	struct json key;
@@ -81,7 +83,8 @@ struct slice call_command(struct rules *rules, const struct derive_call *call)
 	if (!call_is(call, CUE_TOOL_SHELL))
 		return (struct slice){NULL, 0};
 	if (call->value.type == JSON_OBJECT)
-		return call_argument(rules, call, CUE_ARGUMENT_COMMAND, &value) ? text_of(rules, &value) : (struct slice){NULL, 0};
+		return call_argument(rules, call, CUE_ARGUMENT_COMMAND, &value) ? text_of(rules, &value)
+										: (struct slice){NULL, 0};
 	return call->value.type == JSON_STRING ? text_of(rules, &call->value) : call->arguments;
 }
 
@@ -95,7 +98,8 @@ struct touch_context {
 static bool is_known(const struct rules *rules, struct slice path)
 {
 	for (size_t i = rules->record->count; i-- > 0;)
-		if (rules->record->items[i].kind == ITEM_FILE && slice_equal(rules->record->items[i].text, path))
+		if (rules->record->items[i].kind == ITEM_FILE &&
+			slice_equal(rules->record->items[i].text, path))
 			return true;
 	return false;
 }
@@ -106,7 +110,8 @@ static void add_touch(void *context, const struct file_touch *touch)
 	struct rules *rules = touched->rules;
 	struct compact_item item = rules_item(rules, ITEM_FILE, touch->access, touch->path);
 
-	if (!touch->path.len || touch->path.len > ITEM_TEXT_BYTES || memchr(touch->path.data, '\n', touch->path.len))
+	if (!touch->path.len || touch->path.len > ITEM_TEXT_BYTES ||
+		memchr(touch->path.data, '\n', touch->path.len))
 		return;
 	if (touch->access == STATE_CREATED && is_known(rules, touch->path))
 		item.state = STATE_MODIFIED;
@@ -129,7 +134,8 @@ static void add_paths(struct touch_context *context, const struct json *value, e
 	}
 	json_iter_init(&iter, value);
 	while (value->type == JSON_ARRAY && json_iter_next(&iter, NULL, &element)) {
-		if (element.type == JSON_OBJECT && json_get(&element, "path", &path) && path.type == JSON_STRING)
+		if (element.type == JSON_OBJECT && json_get(&element, "path", &path) &&
+			path.type == JSON_STRING)
 			element = path;
 		if (element.type == JSON_STRING)
 			add_paths(context, &element, access);
@@ -159,7 +165,8 @@ static enum item_state access_of(struct rules *rules, const struct derive_call *
 
 	if (call_is(call, CUE_TOOL_EDIT)) {
 		/* One tool for all: {"command":"view","path":…} */
-		if (call_argument(rules, call, CUE_ARGUMENT_COMMAND, &command) && value_is(rules, &command, CUE_TOOL_READ))
+		if (call_argument(rules, call, CUE_ARGUMENT_COMMAND, &command) &&
+			value_is(rules, &command, CUE_TOOL_READ))
 			return STATE_READ;
 		return value_is(rules, &command, CUE_TOOL_WRITE) ? STATE_CREATED : STATE_MODIFIED;
 	}
@@ -243,7 +250,8 @@ static bool todo_list(const struct derive_call *call, struct json *ret_list)
 		struct json first;
 
 		json_iter_init(&entries, ret_list);
-		if (ret_list->type == JSON_ARRAY && json_iter_next(&entries, NULL, &first) && first.type == JSON_OBJECT)
+		if (ret_list->type == JSON_ARRAY && json_iter_next(&entries, NULL, &first) &&
+			first.type == JSON_OBJECT)
 			return true;
 	}
 	return false;
@@ -259,12 +267,14 @@ static void add_latest_todo(struct rules *rules)
 		const struct derive_message *message = &rules->input->messages[i];
 
 		for (uint32_t c = message->call_count; c-- > 0;) {
-			if (!call_is(&message->calls[c], CUE_TOOL_TODO) || !todo_list(&message->calls[c], &list))
+			if (!call_is(&message->calls[c], CUE_TOOL_TODO) ||
+				!todo_list(&message->calls[c], &list))
 				continue;
 			rules->at = i;
 			rules->by = BY_ASSISTANT;
 			json_iter_init(&iter, &list);
-			while (count++ < TODO_ENTRIES_MAX && !rules->rc && json_iter_next(&iter, NULL, &entry))
+			while (count++ < TODO_ENTRIES_MAX && !rules->rc &&
+				json_iter_next(&iter, NULL, &entry))
 				add_todo(rules, &entry);
 			return;
 		}

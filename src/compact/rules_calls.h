@@ -12,7 +12,8 @@ bool call_is(const struct derive_call *call, enum cue_kind kind);
 bool call_succeeded(const struct derive_input *input, const struct derive_call *call);
 
 /* The first argument whose name is of this kind (CUE_ARGUMENT_…). */
-bool call_argument(struct rules *rules, const struct derive_call *call, enum cue_kind kind, struct json *ret_value);
+bool call_argument(
+	struct rules *rules, const struct derive_call *call, enum cue_kind kind, struct json *ret_value);
 
 /* The command of a shell tool, decoded; empty for other tools. */
 struct slice call_command(struct rules *rules, const struct derive_call *call);

@@ -7,21 +7,22 @@
 #include "base/utf8.h"
 #include "compact/rules_values.h"
 
-#define FACT_BYTES 280          /* a longer sentence is cut to what stands around the value */
+#define FACT_BYTES 280 /* a longer sentence is cut to what stands around the value */
 #define AROUND_BYTES 110
-#define VALUES_MAX 32768u       /* mentioned values that are remembered */
-#define RESULT_FACTS 12         /* of one result: values that are mentioned later */
-#define RESULT_IDS 4            /* of one result, mentioned or not */
-#define UNMENTIONED_FACTS 40    /* of one input */
+#define VALUES_MAX 32768u	/* mentioned values that are remembered */
+#define RESULT_FACTS 12		/* of one result: values that are mentioned later */
+#define RESULT_IDS 4		/* of one result, mentioned or not */
+#define UNMENTIONED_FACTS 40	/* of one input */
 #define SHORT_RESULT_BYTES 8192 /* an answer; what is longer is a listing */
 #define SUBJECT_WORDS 7
 
 /* ---- Which values are mentioned, and where last */
 
 struct mention {
-	uint64_t hash;   /* 0: free */
-	uint32_t place;  /* the last message of a person's or the assistant's with it */
-	bool told;       /* it is in the record */
+	uint64_t hash;	/* 0: free */
+	uint32_t place; /* the last message of a person's or the assistant's with it */
+	bool told;	/* it is in the record */
+	uint32_t item;	/* … as this item of the assistant's; DERIVE_NONE */
 };
 
 struct value_set {
@@ -73,6 +74,7 @@ static struct mention *set_add(struct rules *rules, struct slice text, uint32_t 
 			return NULL;
 		set->used++;
 		mention->hash = hash;
+		mention->item = DERIVE_NONE;
 	}
 	if (place != DERIVE_NONE)
 		mention->place = place;
@@ -148,8 +150,14 @@ static struct slice around(struct slice text, struct slice value)
 
 static unsigned weight(enum item_tag tag)
 {
-	static const unsigned char WEIGHTS[ITEM_TAGS] = {[TAG_ID] = 9, [TAG_HASH] = 8, [TAG_URL] = 7, [TAG_HOST] = 10,
-		[TAG_DATE] = 6, [TAG_NUMBER] = 5, [TAG_PATH] = 4, [TAG_QUOTE] = 2};
+	static const unsigned char WEIGHTS[ITEM_TAGS] = {[TAG_ID] = 9,
+		[TAG_HASH] = 8,
+		[TAG_URL] = 7,
+		[TAG_HOST] = 10,
+		[TAG_DATE] = 6,
+		[TAG_NUMBER] = 5,
+		[TAG_PATH] = 4,
+		[TAG_QUOTE] = 2};
 
 	return WEIGHTS[tag];
 }
@@ -203,7 +211,8 @@ static struct slice quotation(struct slice text)
 }
 
 /* The value that tells most, of those worth telling; false: none. */
-static bool best_value(struct rules *rules, struct slice text, bool person, struct rules_value *ret_value, bool *ret_fresh)
+static bool best_value(
+	struct rules *rules, struct slice text, bool person, struct rules_value *ret_value, bool *ret_fresh)
 {
 	struct rules_value_iter iter;
 	struct rules_value value;
@@ -229,6 +238,21 @@ static bool best_value(struct rules *rules, struct slice text, bool person, stru
 		}
 	}
 	return found;
+}
+
+/* Notes in which item the values of a text are told, so that where they come from can be added. */
+static void note_item(struct rules *rules, struct slice text)
+{
+	struct rules_value_iter iter;
+	struct rules_value value;
+
+	rules_values_init(&iter, text);
+	while (rules_values_next(&iter, &value)) {
+		struct mention *mention = set_add(rules, value.text, DERIVE_NONE);
+
+		if (mention && mention->item == DERIVE_NONE)
+			mention->item = (uint32_t)(rules->record->count - 1);
+	}
 }
 
 void facts_of_sentence(struct rules *rules, struct slice text, const struct statement *statement, bool told)
@@ -257,7 +281,11 @@ void facts_of_sentence(struct rules *rules, struct slice text, const struct stat
 	} else {
 		return;
 	}
+	size_t count = rules->record->count;
+
 	rules_add(rules, item, DERIVE_NONE);
+	if (!person && rules->record->count > count)
+		note_item(rules, item.text);
 }
 
 /* ---- Results */
@@ -280,6 +308,19 @@ static void add_result_fact(struct rules *rules, struct slice line, const struct
 	rules_add(rules, item, DERIVE_NONE);
 }
 
+/* The assistant tells a value that this result was the first to show: it is where the fact comes from. */
+static void add_origin(struct rules *rules, const struct mention *mention)
+{
+	struct compact_item *item;
+
+	if (mention->item == DERIVE_NONE)
+		return;
+	item = &rules->record->items[mention->item];
+	if (item->source_count == 1 && item->sources[0].place > rules->at)
+		rules->rc = compact_item_add_source(
+			rules->record, item, (struct item_source){rules->at, {NULL, 0}});
+}
+
 struct result_count {
 	unsigned mentioned, ids;
 };
@@ -291,19 +332,25 @@ static void facts_of_line(struct rules *rules, struct slice line, bool answer, s
 
 	rules_values_init(&iter, line);
 	while (!rules->rc && rules_values_next(&iter, &value)) {
-		if (value.tag == TAG_PATH || (value.tag == TAG_NUMBER && !answer) || (!value.strong && value.text.len < 4))
+		if (value.tag == TAG_PATH || (value.tag == TAG_NUMBER && !answer) ||
+			(!value.strong && value.text.len < 4))
 			continue;
-		struct mention *mention = rules->values->slots ? set_find(rules->values, value_hash(value.text)) : NULL;
+		struct mention *mention =
+			rules->values->slots ? set_find(rules->values, value_hash(value.text)) : NULL;
 		bool known = mention && mention->hash;
 
-		if (known && mention->told)
+		if (known && mention->told) {
+			add_origin(rules, mention);
 			continue;
+		}
 		if (known && mention->place > rules->at && value.strong && count->mentioned < RESULT_FACTS) {
 			mention->told = true;
 			count->mentioned++;
 			add_result_fact(rules, line, &value);
-		} else if (answer && (value.tag == TAG_ID || value.tag == TAG_HOST || value.tag == TAG_DATE) && value.strong &&
-			   is_labelled(line, value.text) && count->ids < RESULT_IDS && rules->tool_facts < UNMENTIONED_FACTS) {
+		} else if (answer &&
+			   (value.tag == TAG_ID || value.tag == TAG_HOST || value.tag == TAG_DATE) &&
+			   value.strong && is_labelled(line, value.text) && count->ids < RESULT_IDS &&
+			   rules->tool_facts < UNMENTIONED_FACTS) {
 			if ((mention = set_add(rules, value.text, DERIVE_NONE)))
 				mention->told = true;
 			count->ids++;

@@ -3,21 +3,22 @@
  * Messages in their order: what was asked for and whether it was done, questions and their answers.
  *
  *	user       Fix the login. Do not touch the API.    task (open) "Fix the login."; a rule
- *	assistant  Fixed.                                  signal: the latest open task is done, unless the user complains
- *	user       Thanks! Now write the release notes.    signal: done; task (open)
+ *	assistant  Fixed.                                  signal: the latest open task is done, unless the
+ *user complains user       Thanks! Now write the release notes.    signal: done; task (open)
  *
  * Invariants:
  * (1) A task's text is the user's, in one piece.
- * (2) Only a person's message makes a task; only a person's thanks or an answer nobody contradicts says that it is done.
+ * (2) Only a person's message makes a task; only a person's thanks or an answer nobody contradicts says that
+ *it is done.
  */
 #include "base/utf8.h"
 #include "compact/rules_facts.h"
 #include "compact/rules_state.h"
 
-#define TASK_BYTES 480         /* a request with the sentences after it that belong to it */
-#define LEAD_BYTES 240         /* of sentences before a request that it may need to be understood */
-#define TASKS_MAX 3            /* of one message; more are the steps of one */
-#define QUESTION_BYTES 300     /* a longer one is told by its task, or not */
+#define TASK_BYTES 480		/* a request with the sentences after it that belong to it */
+#define LEAD_BYTES 240		/* of sentences before a request that it may need to be understood */
+#define TASKS_MAX 3		/* of one message; more are the steps of one */
+#define QUESTION_BYTES 300	/* a longer one is told by its task, or not */
 #define ASSISTANT_SENTENCES 400 /* of one message are read for decisions and facts */
 #define ASSISTANT_FACTS 12
 #define ASSISTANT_DECISIONS 4
@@ -65,7 +66,8 @@ static bool complains(struct rules *rules, uint32_t place)
 
 /* ---- Signals without words of their own: they are about the latest open item */
 
-static void add_flow_signal(struct rules *rules, enum item_kind target, enum item_state state, struct slice text)
+static void add_flow_signal(
+	struct rules *rules, enum item_kind target, enum item_state state, struct slice text)
 {
 	struct compact_item item = rules_item(rules, ITEM_SIGNAL, state, text);
 
@@ -76,11 +78,11 @@ static void add_flow_signal(struct rules *rules, enum item_kind target, enum ite
 /* ---- A person's message */
 
 struct person_reader {
-	struct slice task;      /* the span so far; len 0: none */
-	const char *lead;       /* where what leads up to a request begins; NULL: nothing does */
-	struct slice fallback;  /* the first sentence, if it may be all there is of a task */
-	bool open;              /* the span may go on */
-	bool done;              /* thanked already */
+	struct slice task;     /* the span so far; len 0: none */
+	const char *lead;      /* where what leads up to a request begins; NULL: nothing does */
+	struct slice fallback; /* the first sentence, if it may be all there is of a task */
+	bool open;	       /* the span may go on */
+	bool done;	       /* thanked already */
 	unsigned tasks, questions, found;
 };
 
@@ -98,7 +100,8 @@ static void end_task(struct rules *rules, struct person_reader *reader)
 /* Begins a task at this sentence, or at what led up to it. */
 static void begin_task(struct person_reader *reader, struct slice sentence)
 {
-	const char *from = reader->lead && sentence.data - reader->lead <= LEAD_BYTES ? reader->lead : sentence.data;
+	const char *from =
+		reader->lead && sentence.data - reader->lead <= LEAD_BYTES ? reader->lead : sentence.data;
 
 	reader->task = (struct slice){from, (size_t)(sentence.data + sentence.len - from)};
 	reader->open = true;
@@ -123,12 +126,14 @@ static bool asks_for_something(const struct rules *rules, unsigned found)
 		return false;
 	if (found & FOUND_DECISION)
 		return false;
-	if ((found & (FOUND_REPLY | FOUND_THANKS)) && statement_content_count(rules->statement, 0, STATEMENT_WORDS, NULL) < 4)
+	if ((found & (FOUND_REPLY | FOUND_THANKS)) &&
+		statement_content_count(rules->statement, 0, STATEMENT_WORDS, NULL) < 4)
 		return false; /* "Yes, please go ahead." */
 	if (!(found & (FOUND_RULE | FOUND_LIFT)))
 		return true;
 	/* "Please do not …" is a rule, "Write … without …" is both. */
-	const struct cue *next = statement_cue(rules->statement, KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER) | KIND(CUE_LIFT), 0);
+	const struct cue *next =
+		statement_cue(rules->statement, KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER) | KIND(CUE_LIFT), 0);
 
 	return next && next->first > request->last + 2u;
 }
@@ -137,7 +142,8 @@ static void add_question(struct rules *rules, struct person_reader *reader, stru
 {
 	const struct derive_input *input = rules->input;
 	uint32_t to = next_person(input, rules->at + 1), answer = answer_in(input, rules->at + 1, to);
-	struct compact_item item = rules_item(rules, ITEM_OPEN, answer == DERIVE_NONE ? STATE_OPEN : STATE_ANSWERED, text);
+	struct compact_item item =
+		rules_item(rules, ITEM_OPEN, answer == DERIVE_NONE ? STATE_OPEN : STATE_ANSWERED, text);
 
 	if (text.len > QUESTION_BYTES || reader->questions++ >= 4 || rules->statement->count < 2)
 		return;
@@ -157,8 +163,8 @@ static void read_said(struct rules *rules, struct person_reader *reader, const s
 	if (rules->harvest)
 		return;
 	reader->found |= found;
-	if ((found & (FOUND_THANKS | FOUND_DONE)) && !(found & FOUND_COMPLAINT) && !reader->done && !reader->tasks &&
-		!reader->task.len && rules->statement->count < 40) {
+	if ((found & (FOUND_THANKS | FOUND_DONE)) && !(found & FOUND_COMPLAINT) && !reader->done &&
+		!reader->tasks && !reader->task.len && rules->statement->count < 40) {
 		add_flow_signal(rules, ITEM_TASK, STATE_DONE, sentence->text);
 		reader->done = true;
 	}
@@ -166,7 +172,8 @@ static void read_said(struct rules *rules, struct person_reader *reader, const s
 		add_flow_signal(rules, ITEM_OPEN, STATE_ANSWERED, sentence->text);
 	bool step = reader->tasks && (sentence->kind != TEXT_PROSE || reader->tasks >= TASKS_MAX);
 
-	if ((!step && sentence->kind != TEXT_HEADING && asks_for_something(rules, found)) || ((found & FOUND_COMPLAINT) && !reader->task.len)) {
+	if ((!step && sentence->kind != TEXT_HEADING && asks_for_something(rules, found)) ||
+		((found & FOUND_COMPLAINT) && !reader->task.len)) {
 		if (!extend_task(reader, sentence->text)) {
 			end_task(rules, reader);
 			begin_task(reader, sentence->text);
@@ -181,14 +188,16 @@ static void read_said(struct rules *rules, struct person_reader *reader, const s
 		reader->lead = NULL;
 	} else {
 		if (sentence->kind == TEXT_TODO)
-			rules_add(rules, rules_item(rules, ITEM_OPEN, STATE_OPEN, sentence->text), DERIVE_NONE);
+			rules_add(
+				rules, rules_item(rules, ITEM_OPEN, STATE_OPEN, sentence->text), DERIVE_NONE);
 		else if (!extend_task(reader, sentence->text) && !reader->lead)
 			reader->lead = sentence->text.data;
 		if (!reader->fallback.len && !(found & FOUND_REPLY) && rules->statement->count >= 5)
 			reader->fallback = sentence->text;
 	}
 	if (!(found & (FOUND_RULE | FOUND_LIFT | FOUND_DECISION | FOUND_FACT | FOUND_TRIED)))
-		facts_of_sentence(rules, sentence->text, rules->statement, reader->task.len > 0 && reader->open);
+		facts_of_sentence(
+			rules, sentence->text, rules->statement, reader->task.len > 0 && reader->open);
 }
 
 static void read_person(struct rules *rules, const struct derive_message *message)
@@ -204,7 +213,8 @@ static void read_person(struct rules *rules, const struct derive_message *messag
 		} else if (!rules->harvest) {
 			reader.open = false;
 			reader.lead = NULL;
-			if (sentence.text.len <= SENTENCE_BYTES && sentence.kind != TEXT_PASTED && sentence.kind != TEXT_FINISHED)
+			if (sentence.text.len <= SENTENCE_BYTES && sentence.kind != TEXT_PASTED &&
+				sentence.kind != TEXT_FINISHED)
 				facts_of_sentence(rules, sentence.text, NULL, false);
 		}
 	}
@@ -228,7 +238,8 @@ struct assistant_reader {
 	size_t facts_from;
 };
 
-static void read_assistant_sentence(struct rules *rules, struct assistant_reader *reader, const struct sentence *sentence)
+static void read_assistant_sentence(
+	struct rules *rules, struct assistant_reader *reader, const struct sentence *sentence)
 {
 	unsigned found;
 
@@ -241,7 +252,8 @@ static void read_assistant_sentence(struct rules *rules, struct assistant_reader
 	}
 	reader->done |= (found & FOUND_DONE) != 0;
 	if (found & FOUND_QUESTION) {
-		if (sentence->question && sentence->text.len <= QUESTION_BYTES && rules->statement->count > 2 &&
+		if (sentence->question && sentence->text.len <= QUESTION_BYTES &&
+			rules->statement->count > 2 &&
 			!statement_cue(rules->statement, KIND(CUE_COURTESY), 0))
 			reader->question = sentence->text;
 		return;
@@ -250,7 +262,8 @@ static void read_assistant_sentence(struct rules *rules, struct assistant_reader
 		reader->question.len = 0;
 	if (sentence->kind == TEXT_TODO)
 		rules_add(rules, rules_item(rules, ITEM_OPEN, STATE_OPEN, sentence->text), DERIVE_NONE);
-	else if (!(found & (FOUND_DECISION | FOUND_TRIED)) && rules->record->count - reader->facts_from < ASSISTANT_FACTS)
+	else if (!(found & (FOUND_DECISION | FOUND_TRIED)) &&
+		 rules->record->count - reader->facts_from < ASSISTANT_FACTS)
 		facts_of_sentence(rules, sentence->text, rules->statement, false);
 }
 
@@ -292,7 +305,8 @@ void rules_messages(struct rules *rules)
 		rules->by = derive_by(message);
 		if (derive_is_person(message))
 			read_person(rules, message);
-		else if (message->role == ROLE_ASSISTANT && message->origin == ORIGIN_PERSON && !rules->harvest)
+		else if (message->role == ROLE_ASSISTANT && message->origin == ORIGIN_PERSON &&
+			 !rules->harvest)
 			read_assistant(rules, message);
 	}
 }

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What one sentence of a person's says: a rule, a permission, a decision, an attempt, something about himself.
+ * What one sentence of a person's says: a rule, a permission, a decision, an attempt, something about
+ *himself.
  *
  *	Do NOT push to main. Use at most 3 retries.       two constraints
  *	You may push to main now.                         signal: constraint "push main" lifted
- *	We dropped plan B because they drifted apart.     decision: rejected "plan B", reason "they drifted apart"
- *	Make it 3,000 instead.                            signal: the latest rule with a number overruled; a constraint
+ *	We dropped plan B because they drifted apart.     decision: rejected "plan B", reason "they drifted
+ *apart" Make it 3,000 instead.                            signal: the latest rule with a number overruled; a
+ *constraint
  *
  * Invariants:
- * (1) A question, an assumption, a condition's own clause, a quotation and somebody else's word state no rule.
- * (2) Text is the sentence, or a clause of it, as it was written.
+ * (1) A question, an assumption, a condition's own clause, a quotation and somebody else's word state no
+ *rule. (2) Text is the sentence, or a clause of it, as it was written.
  */
 #include "compact/rules_state.h"
 
-#define RULE_KINDS (KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER))
+#define RULE_KINDS (KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER) | KIND(CUE_RULE_BOUND))
+#define BOUND_KINDS (KIND(CUE_REQUEST) | KIND(CUE_SELF))
 #define LIFT_KINDS (KIND(CUE_LIFT) | KIND(CUE_LIFT_NOW))
 #define OPTION_BYTES 160 /* a longer one is a story, and is told as the whole sentence */
-#define NUMBER_NEAR 6    /* words between "at most" and its number */
+#define NUMBER_NEAR 6	 /* words between "at most" and its number */
 #define NUMBER_BEFORE 3
-#define JOIN_NEAR 3      /* words between "and" and the cue of a clause of its own */
+#define JOIN_NEAR 3 /* words between "and" and the cue of a clause of its own */
 
 /* ---- What a cue is worth where it stands */
 
-/* Whether word `at` stands in a clause that begins with "if", or behind an assumption or somebody's "said". */
+/* Whether word `at` stands in a clause that begins with "if", or behind an assumption or somebody's "said".
+ */
 static bool is_unmeant(const struct statement *statement, unsigned at)
 {
 	for (unsigned i = 0; i < statement->cue_count && statement->cues[i].first < at; i++) {
@@ -36,8 +40,9 @@ static bool is_unmeant(const struct statement *statement, unsigned at)
 
 		for (unsigned w = cue->last + 1u; w <= at && same; w++)
 			same = !statement->words[w].broken &&
-			       !(word_is(statement, w, WORD_JOIN) && word_is(statement, w, WORD_FILLER) && w > cue->last + 2u &&
-				       statement->language != LANGUAGE_ZH && w == at - 1u);
+			       !(word_is(statement, w, WORD_JOIN) && word_is(statement, w, WORD_FILLER) &&
+				       w > cue->last + 2u && statement->language != LANGUAGE_ZH &&
+				       w == at - 1u);
 		if (same)
 			return true;
 	}
@@ -46,10 +51,12 @@ static bool is_unmeant(const struct statement *statement, unsigned at)
 
 static bool number_near(const struct statement *statement, const struct cue *cue)
 {
-	unsigned from = cue->first > NUMBER_BEFORE ? cue->first - NUMBER_BEFORE : 0; /* "500 dollars at most", 三天以内 */
+	unsigned from = cue->first > NUMBER_BEFORE ? cue->first - NUMBER_BEFORE
+						   : 0; /* "500 dollars at most", 三天以内 */
 
 	for (unsigned w = from; w < statement->count && w <= cue->last + NUMBER_NEAR + 0u; w++)
-		if (word_is_number(statement, w) && (w < cue->first || w > cue->last || statement->words[w].number))
+		if (word_is_number(statement, w) &&
+			(w < cue->first || w > cue->last || statement->words[w].number))
 			return true;
 	return false;
 }
@@ -58,7 +65,11 @@ static bool states_rule(const struct statement *statement, const struct cue *cue
 {
 	if (!(cue->kinds & RULE_KINDS) || is_unmeant(statement, cue->first))
 		return false;
-	return (cue->kinds & KIND(CUE_RULE)) || number_near(statement, cue);
+	if (cue->kinds & KIND(CUE_RULE))
+		return true;
+	if (!(cue->kinds & KIND(CUE_RULE_NUMBER)) && !statement_cue(statement, BOUND_KINDS, 0))
+		return false;
+	return number_near(statement, cue);
 }
 
 static bool states_lift(const struct statement *statement, const struct cue *cue)
@@ -87,7 +98,8 @@ static bool is_balanced(const struct statement *statement, unsigned to)
 	return depth <= 0;
 }
 
-/* The first word of the clause that `cue` stands in, if it begins one of its own after word `after`; else 0. */
+/* The first word of the clause that `cue` stands in, if it begins one of its own after word `after`; else 0.
+ */
 static unsigned own_clause(const struct statement *statement, const struct cue *cue, unsigned after)
 {
 	unsigned lowest = cue->first > JOIN_NEAR ? cue->first - JOIN_NEAR : 0;
@@ -177,13 +189,15 @@ static bool has_number(struct slice text)
 	return false;
 }
 
-/* The latest rule with a number that an earlier message of this input states: what "make it 3,000" is about. */
+/* The latest rule with a number that an earlier message of this input states: what "make it 3,000" is about.
+ */
 static const struct compact_item *latest_number_rule(const struct rules *rules)
 {
 	for (size_t i = rules->record->count; i-- > 0;) {
 		const struct compact_item *item = &rules->record->items[i];
 
-		if (item->kind == ITEM_CONSTRAINT && item->source_count && item->sources[0].place < rules->at &&
+		if (item->kind == ITEM_CONSTRAINT && item->source_count &&
+			item->sources[0].place < rules->at &&
 			(has_number(item->text) || item->tag == TAG_NUMBER))
 			return item;
 	}
@@ -226,8 +240,8 @@ static unsigned add_rules(struct rules *rules)
 		struct slice text = clause_text(rules->statement, clause, count == 1);
 		struct slice key = rules_key(rules, clause->from, clause->to, clause->cue);
 
-		if (!statement_content_count(rules->statement, clause->from, clause->to, clause->cue) && !key.len &&
-			rules->statement->count < 3)
+		if (!statement_content_count(rules->statement, clause->from, clause->to, clause->cue) &&
+			!key.len && rules->statement->count < 3)
 			continue; /* "Never!" says nothing by itself */
 		if (clause->lifts)
 			add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, text, key);
@@ -250,7 +264,9 @@ static unsigned option_end(const struct statement *statement, unsigned from)
 
 		for (unsigned i = 0; i < statement->cue_count && !cut; i++)
 			cut = statement->cues[i].first == to + 1u &&
-			      statement->cues[i].kinds & (KIND(CUE_REASON) | KIND(CUE_OVER) | KIND(CUE_FAILED) | KIND(CUE_NOW) | KIND(CUE_RULE));
+			      statement->cues[i].kinds &
+				      (KIND(CUE_REASON) | KIND(CUE_OVER) | KIND(CUE_FAILED) | KIND(CUE_NOW) |
+					      KIND(CUE_RULE));
 		if (cut)
 			break;
 		to++;
@@ -277,7 +293,8 @@ static struct slice reason_after(const struct statement *statement, unsigned at)
 	const struct cue *reason = statement_cue(statement, KIND(CUE_REASON), at);
 
 	if (reason) {
-		bool whole = reason->last > reason->first && statement->language == LANGUAGE_EN && reason->kinds == KIND(CUE_REASON) &&
+		bool whole = reason->last > reason->first && statement->language == LANGUAGE_EN &&
+			     reason->kinds == KIND(CUE_REASON) &&
 			     slice_starts_with(statement_span(statement, reason->first, reason->first), "as");
 		return tail(statement, whole ? reason->first + 1u : reason->last + 1u);
 	}
@@ -318,7 +335,8 @@ static unsigned reject_after(struct rules *rules, const struct cue *cue)
 	struct slice option, key, reason;
 
 	if (rules->by == BY_ASSISTANT && from < statement->count) {
-		add_rejected(rules, statement->text, (struct slice){NULL, 0}, rules_key(rules, from, option_end(statement, from), NULL));
+		add_rejected(rules, statement->text, (struct slice){NULL, 0},
+			rules_key(rules, from, option_end(statement, from), NULL));
 		return FOUND_DECISION;
 	}
 
@@ -349,7 +367,8 @@ static unsigned reject_before(struct rules *rules, const struct cue *cue)
 
 	while (from > 0 && !statement->words[from].broken && !word_is(statement, from - 1u, WORD_JOIN))
 		from--;
-	while (from + 1u < cue->first && word_is(statement, from, WORD_STOP) && !statement->words[from].capital)
+	while (from + 1u < cue->first && word_is(statement, from, WORD_STOP) &&
+		!statement->words[from].capital)
 		from++;
 	if (from >= cue->first || !names_option(statement, from, cue->first - 1u))
 		return 0;
@@ -363,7 +382,8 @@ static unsigned add_drop(struct rules *rules, const struct cue *cue)
 {
 	const struct statement *statement = rules->statement;
 	const struct cue *plan = statement_cue(statement, KIND(CUE_PLAN), cue->first);
-	bool reasoned = statement_cue(statement, KIND(CUE_REASON) | KIND(CUE_VERDICT), cue->last + 1u) != NULL;
+	bool reasoned =
+		statement_cue(statement, KIND(CUE_REASON) | KIND(CUE_VERDICT), cue->last + 1u) != NULL;
 	unsigned from = cue->last + 1u, found = FOUND_LIFT;
 	struct slice key;
 
@@ -374,7 +394,10 @@ static unsigned add_drop(struct rules *rules, const struct cue *cue)
 			return 0;
 		key = rules_key(rules, from, option_end(statement, from), NULL);
 	} else {
-		key = rules_key(rules, cue->first, statement->count - 1u, from < statement->count && names_option(statement, from, statement->count - 1u) ? cue : NULL);
+		key = rules_key(rules, cue->first, statement->count - 1u,
+			from < statement->count && names_option(statement, from, statement->count - 1u)
+				? cue
+				: NULL);
 		add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, statement->text, key);
 	}
 	if (!rules->harvest && from < statement->count &&
@@ -401,7 +424,9 @@ static unsigned add_choice(struct rules *rules, const struct cue *cue)
 		item = rules_item(rules, ITEM_DECISION, STATE_CHOSEN, clause_text(statement, &clause, false));
 		if (why && why->first > cue->last + 1u)
 			item.reason = reason_after(statement, why->first);
-		item.key = rules_key(rules, cue->last + 1u, option_end(statement, cue->last + 1u < statement->count ? cue->last + 1u : cue->last), NULL);
+		item.key = rules_key(rules, cue->last + 1u,
+			option_end(statement, cue->last + 1u < statement->count ? cue->last + 1u : cue->last),
+			NULL);
 		rules_add(rules, item, DERIVE_NONE);
 	}
 	if (over && over->last + 1u < statement->count)
@@ -422,14 +447,17 @@ static unsigned add_decisions(struct rules *rules)
 			return add_drop(rules, cue);
 		if (rules->harvest)
 			continue;
-		if (cue->kinds & KIND(CUE_REJECT) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
+		if (cue->kinds & KIND(CUE_REJECT) &&
+			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return reject_after(rules, cue);
 		if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && cue->first && rules->by == BY_USER &&
 			statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY))
 			return reject_after(rules, cue);
-		if (cue->kinds & KIND(CUE_REJECTED) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
+		if (cue->kinds & KIND(CUE_REJECTED) &&
+			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return reject_before(rules, cue);
-		if (cue->kinds & KIND(CUE_CHOOSE) && (rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
+		if (cue->kinds & KIND(CUE_CHOOSE) &&
+			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return add_choice(rules, cue);
 		if (cue->kinds & KIND(CUE_OVER) && rules->by == BY_USER)
 			return add_choice(rules, NULL);
@@ -442,12 +470,14 @@ static unsigned add_attempt(struct rules *rules)
 {
 	const struct statement *statement = rules->statement;
 	const struct cue *tried = statement_cue(statement, KIND(CUE_TRIED), 0);
-	const struct cue *failed = tried ? statement_cue(statement, KIND(CUE_FAILED), tried->last + 1u) : NULL;
+	const struct cue *failed =
+		tried ? statement_cue(statement, KIND(CUE_FAILED), tried->last + 1u) : NULL;
 	struct compact_item item;
 
 	if (!tried || !failed || is_unmeant(statement, tried->first))
 		return 0;
-	item = rules_item(rules, ITEM_TRIED, STATE_FAILED, statement_span(statement, 0, failed->first ? failed->first - 1u : 0));
+	item = rules_item(rules, ITEM_TRIED, STATE_FAILED,
+		statement_span(statement, 0, failed->first ? failed->first - 1u : 0));
 	item.reason = tail(statement, failed->first);
 	rules_add(rules, item, DERIVE_NONE);
 	return FOUND_TRIED;
@@ -456,7 +486,8 @@ static unsigned add_attempt(struct rules *rules)
 static unsigned add_self(struct rules *rules)
 {
 	const struct statement *statement = rules->statement;
-	const struct cue *cue = statement_cue(statement, KIND(CUE_NAME) | KIND(CUE_PLACE) | KIND(CUE_SELF), 0);
+	const struct cue *cue =
+		statement_cue(statement, KIND(CUE_NAME) | KIND(CUE_PLACE) | KIND(CUE_SELF), 0);
 	struct compact_item item;
 
 	if (!cue || is_unmeant(statement, cue->first))
@@ -480,8 +511,8 @@ static unsigned about_flow(const struct statement *statement)
 	static const struct {
 		enum cue_kind kind;
 		enum found found;
-	} FLOW[] = {{CUE_REQUEST, FOUND_REQUEST}, {CUE_THANKS, FOUND_THANKS}, {CUE_COMPLAINT, FOUND_COMPLAINT},
-		{CUE_REPLY, FOUND_REPLY}, {CUE_DONE, FOUND_DONE}};
+	} FLOW[] = {{CUE_REQUEST, FOUND_REQUEST}, {CUE_THANKS, FOUND_THANKS},
+		{CUE_COMPLAINT, FOUND_COMPLAINT}, {CUE_REPLY, FOUND_REPLY}, {CUE_DONE, FOUND_DONE}};
 	unsigned found = 0;
 
 	for (size_t i = 0; i < sizeof FLOW / sizeof *FLOW; i++) {
@@ -501,7 +532,8 @@ static bool is_question(const struct statement *statement, const struct sentence
 		return true;
 	if (!cue)
 		return false;
-	return cue->first == 0 || statement->words[cue->first].start_of_clause || statement->words[cue->first].wide;
+	return cue->first == 0 || statement->words[cue->first].start_of_clause ||
+	       statement->words[cue->first].wide;
 }
 
 unsigned rules_person(struct rules *rules, const struct sentence *sentence)
@@ -511,7 +543,9 @@ unsigned rules_person(struct rules *rules, const struct sentence *sentence)
 	if (!rules->statement->count)
 		return 0;
 	if (is_question(rules->statement, sentence)) {
-		found = rules->harvest ? 0 : about_flow(rules->statement) & (FOUND_REQUEST | FOUND_COMPLAINT | FOUND_REPLY);
+		found = rules->harvest ? 0
+				       : about_flow(rules->statement) &
+						 (FOUND_REQUEST | FOUND_COMPLAINT | FOUND_REPLY);
 		return found | FOUND_QUESTION;
 	}
 	if ((found = add_change(rules)) == 0)

@@ -35,8 +35,9 @@ static bool next_word(struct shell_reader *reader, struct shell_word *word)
 {
 	const char *from;
 
-	while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' ||
-		(*reader->at == '\\' && reader->at + 1 < reader->end && reader->at[1] == '\n')))
+	while (reader->at < reader->end &&
+		(*reader->at == ' ' || *reader->at == '\t' ||
+			(*reader->at == '\\' && reader->at + 1 < reader->end && reader->at[1] == '\n')))
 		reader->at += *reader->at == '\\' ? 2 : 1;
 	if (reader->at >= reader->end || is_end(*reader->at))
 		return false;
@@ -64,14 +65,16 @@ static bool is_path_word(const struct shell_word *word)
 {
 	struct slice text = word->text;
 
-	if (text.len < 2 || text.len > 1024 || text.data[0] == '-' || text.data[0] == '<' || text.data[0] == '>')
+	if (text.len < 2 || text.len > 1024 || text.data[0] == '-' || text.data[0] == '<' ||
+		text.data[0] == '>')
 		return false;
 	for (size_t i = 0; i < text.len; i++)
 		if (memchr("$*`{}=,?!\n", text.data[i], 10) || (text.data[i] == ' ' && !word->quoted))
 			return false;
 	if (slice_starts_with(text, "/dev/"))
 		return false;
-	bool dotted = memchr(text.data, '.', text.len) != NULL, slashed = memchr(text.data, '/', text.len) != NULL;
+	bool dotted = memchr(text.data, '.', text.len) != NULL,
+	     slashed = memchr(text.data, '/', text.len) != NULL;
 	bool numeric = true;
 
 	for (size_t i = 0; i < text.len; i++)
@@ -98,7 +101,8 @@ static bool is_program(struct slice name, enum cue_kind kind)
 {
 	char folded[32];
 
-	return name.len && name.len < sizeof folded && cue_name_is(fold_name(name, folded, sizeof folded), kind);
+	return name.len && name.len < sizeof folded &&
+	       cue_name_is(fold_name(name, folded, sizeof folded), kind);
 }
 
 /* Redirections of the command; a heredoc is noted. */
@@ -123,7 +127,8 @@ static void report_program(struct shell_reader *reader, const struct simple *sim
 	enum item_state access = STATE_NONE;
 
 	for (unsigned i = 1; i < simple->count; i++)
-		in_place |= slice_starts_with(simple->words[i].text, "-i") || slice_is(simple->words[i].text, "--in-place");
+		in_place |= slice_starts_with(simple->words[i].text, "-i") ||
+			    slice_is(simple->words[i].text, "--in-place");
 	if (slice_is(name, "sed") || slice_is(name, "perl"))
 		access = in_place ? STATE_MODIFIED : slice_is(name, "sed") ? STATE_READ : STATE_NONE;
 	else if (is_program(name, CUE_SHELL_READ))
@@ -142,7 +147,8 @@ static void report_program(struct shell_reader *reader, const struct simple *sim
 			report(reader, &simple->words[i], access);
 	}
 	if ((slice_is(name, "mv") || slice_is(name, "cp")) && simple->count >= 3) {
-		report(reader, &simple->words[simple->count - 2], slice_is(name, "mv") ? STATE_DELETED : STATE_READ);
+		report(reader, &simple->words[simple->count - 2],
+			slice_is(name, "mv") ? STATE_DELETED : STATE_READ);
 		report(reader, &simple->words[simple->count - 1], STATE_CREATED);
 	}
 }
@@ -156,7 +162,8 @@ static void skip_heredoc(struct shell_reader *reader)
 	reader->at = reader->end;
 	while (line_next(&rest, &line)) {
 		if (slice_equal(line, reader->heredoc)) {
-			patch_files((struct slice){from, (size_t)(line.data - from)}, reader->touch, reader->context);
+			patch_files((struct slice){from, (size_t)(line.data - from)}, reader->touch,
+				reader->context);
 			reader->at = line.data + line.len;
 			break;
 		}
@@ -201,8 +208,8 @@ struct slice shell_program(struct slice command)
 			struct slice name = base_name(word.text);
 			bool assignment = memchr(name.data ? name.data : "", '=', name.len) != NULL;
 
-			if (!assignment && !slice_is(name, "cd") && !slice_is(name, "sudo") && !slice_is(name, "timeout") &&
-				!slice_is(name, "env") && !piped)
+			if (!assignment && !slice_is(name, "cd") && !slice_is(name, "sudo") &&
+				!slice_is(name, "timeout") && !slice_is(name, "env") && !piped)
 				program = name;
 			first = assignment || slice_is(name, "sudo") || slice_is(name, "env");
 			continue;

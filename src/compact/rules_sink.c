@@ -4,7 +4,8 @@
 #include "base/hash.h"
 #include "compact/rules_state.h"
 
-struct compact_item rules_item(const struct rules *rules, enum item_kind kind, enum item_state state, struct slice text)
+struct compact_item rules_item(
+	const struct rules *rules, enum item_kind kind, enum item_state state, struct slice text)
 {
 	struct compact_item item = compact_item_make(kind);
 
@@ -26,13 +27,14 @@ struct slice rules_key(struct rules *rules, unsigned from, unsigned to, const st
 
 static uint64_t hash_of(const struct compact_item *item)
 {
-	return hash_bytes(item->text.data, item->text.len) + (uint64_t)item->kind * 31 + (uint64_t)item->state +
-	       (uint64_t)item->target * 1009;
+	return hash_bytes(item->text.data, item->text.len) + (uint64_t)item->kind * 31 +
+	       (uint64_t)item->state + (uint64_t)item->target * 1009;
 }
 
 static bool is_same(const struct compact_item *a, const struct compact_item *b)
 {
-	return a->kind == b->kind && a->state == b->state && a->target == b->target && slice_equal(a->text, b->text);
+	return a->kind == b->kind && a->state == b->state && a->target == b->target &&
+	       slice_equal(a->text, b->text);
 }
 
 /* Where the item is, or would be. */

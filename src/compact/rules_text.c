@@ -4,9 +4,9 @@
 
 #include "compact/rules_cues.h"
 
-#define WRAPPED_BYTES 60     /* a line this long may have been broken by a program */
-#define QUOTE_BYTES 600      /* how far away the end of a quotation is looked for */
-#define SEARCHES_MAX 16      /* closing tags that may be missing before no tag is believed */
+#define WRAPPED_BYTES 60 /* a line this long may have been broken by a program */
+#define QUOTE_BYTES 600	 /* how far away the end of a quotation is looked for */
+#define SEARCHES_MAX 16	 /* closing tags that may be missing before no tag is believed */
 #define TAG_BYTES 48
 
 static bool is_blank(char c)
@@ -63,19 +63,22 @@ static size_t bullet_length(struct slice line, enum text_kind *ret_kind)
 	*ret_kind = TEXT_ENTRY;
 	if (line.len > 1 && memchr("-*+", line.data[0], 3) && line.data[1] == ' ')
 		len = 2;
-	else if (slice_starts_with(line, "• ") || slice_starts_with(line, "– ") || slice_starts_with(line, "— "))
+	else if (slice_starts_with(line, "• ") || slice_starts_with(line, "– ") ||
+		 slice_starts_with(line, "— "))
 		len = 4;
 	else if (line.len && is_digit(line.data[0])) {
 		while (len < line.len && len < 3 && is_digit(line.data[len]))
 			len++;
-		if (len + 1 < line.len && (line.data[len] == '.' || line.data[len] == ')') && line.data[len + 1] == ' ')
+		if (len + 1 < line.len && (line.data[len] == '.' || line.data[len] == ')') &&
+			line.data[len + 1] == ' ')
 			len += 2;
 		else if (line.len > len + 3 && memcmp(line.data + len, "、", 3) == 0)
 			len += 3;
 		else
 			len = 0;
 	}
-	if (len && len + 4 <= line.len && line.data[len] == '[' && line.data[len + 2] == ']' && line.data[len + 3] == ' ') {
+	if (len && len + 4 <= line.len && line.data[len] == '[' && line.data[len + 2] == ']' &&
+		line.data[len + 3] == ' ') {
 		*ret_kind = line.data[len + 1] == ' ' ? TEXT_TODO : TEXT_FINISHED;
 		len += 4;
 	}
@@ -102,8 +105,8 @@ static bool looks_like_log(struct slice line)
 
 	if (line.len < 10)
 		return false;
-	if (line.data[0] == '[' && line.len > 6 && line.data[1] >= 'A' && line.data[1] <= 'Z' && line.data[2] >= 'A' &&
-		line.data[2] <= 'Z')
+	if (line.data[0] == '[' && line.len > 6 && line.data[1] >= 'A' && line.data[1] <= 'Z' &&
+		line.data[2] >= 'A' && line.data[2] <= 'Z')
 		return true;
 	for (size_t i = 0; i < 20 && i < line.len; i++)
 		digits += is_digit(line.data[i]);
@@ -121,29 +124,31 @@ static bool has_gutter(struct slice line)
 		at++;
 	struct slice rest = {line.data + at, line.len - at};
 
-	return at && (slice_starts_with(rest, " |") || slice_starts_with(rest, "→") || slice_starts_with(rest, "|") ||
-			     slice_starts_with(rest, "\t"));
+	return at && (slice_starts_with(rest, " |") || slice_starts_with(rest, "→") ||
+			     slice_starts_with(rest, "|") || slice_starts_with(rest, "\t"));
 }
 
 static bool looks_like_code(struct slice line)
 {
-	static const char *const STARTS[] = {"//", "/*", "* @", "$ ", "#!", "import ", "from ", "def ", "class ", "@@ ", "+++ ",
-		"--- ", "diff --", "at ", "File \"", "Traceback", "</", "{", "}", "return ", "const ", "let ", "var ", "SELECT ",
-		"#include", "function ", "public ", "private "};
+	static const char *const STARTS[] = {"//", "/*", "* @", "$ ", "#!", "import ", "from ", "def ",
+		"class ", "@@ ", "+++ ", "--- ", "diff --", "at ", "File \"", "Traceback", "</", "{", "}",
+		"return ", "const ", "let ", "var ", "SELECT ", "#include", "function ", "public ",
+		"private "};
 	size_t marks = 0;
 
 	if (has_gutter(line) || (line.data[0] == '|' && ends_with(line, "|")))
 		return true;
 	if (line.len < 2)
 		return line.len && !is_letter(line.data[0]) && !is_digit(line.data[0]);
-	bool coded = ends_with(line, ";") || ends_with(line, "{") || ends_with(line, "}") || ends_with(line, ")") ||
-		     ends_with(line, "):") || ends_with(line, "\"") || ends_with(line, "'") || ends_with(line, ",") ||
-		     ends_with(line, "@@");
+	bool coded = ends_with(line, ";") || ends_with(line, "{") || ends_with(line, "}") ||
+		     ends_with(line, ")") || ends_with(line, "):") || ends_with(line, "\"") ||
+		     ends_with(line, "'") || ends_with(line, ",") || ends_with(line, "@@");
 	for (size_t i = 0; i < line.len && i < 400; i++)
 		marks += memchr("{}();=<>[]|&$\\+", line.data[i], 15) != NULL;
 	for (size_t i = 0; i < sizeof STARTS / sizeof *STARTS; i++)
 		if (slice_starts_with(line, STARTS[i]))
-			return i < 2 || i == 3 || i == 4 || (i >= 9 && i <= 12) || i == 14 || i == 15 || coded || marks > 2;
+			return i < 2 || i == 3 || i == 4 || (i >= 9 && i <= 12) || i == 14 || i == 15 ||
+			       coded || marks > 2;
 	size_t seen = line.len < 400 ? line.len : 400;
 	return marks * 6 > seen || (ends_with(line, ";") && marks > 2);
 }
@@ -156,8 +161,8 @@ static bool goes_on(struct slice line, struct slice next)
 
 	if (line.len < WRAPPED_BYTES || memchr(".!?:;|", last, 6) || (unsigned char)last >= 0x80)
 		return false;
-	return next.len && !bullet_length(next, &kind) && !is_fence(next) && !memchr(">#|<", next.data[0], 4) &&
-	       !looks_like_code(next) && !looks_like_log(next);
+	return next.len && !bullet_length(next, &kind) && !is_fence(next) &&
+	       !memchr(">#|<", next.data[0], 4) && !looks_like_code(next) && !looks_like_log(next);
 }
 
 /* ---- Blocks */
@@ -280,8 +285,8 @@ static bool next_block(struct sentence_iter *iter)
 
 /* ---- Sentences */
 
-static const char *const PAIRS[][2] = {{"\"", "\""}, {"`", "`"}, {"“", "”"}, {"«", "»"}, {"「", "」"}, {"『", "』"},
-	{"„", "“"}};
+static const char *const PAIRS[][2] = {
+	{"\"", "\""}, {"`", "`"}, {"“", "”"}, {"«", "»"}, {"「", "」"}, {"『", "』"}, {"„", "“"}};
 
 static bool opens_quotation(const char *at, const char *end)
 {
@@ -304,7 +309,8 @@ static const char *skip_quotation(const char *at, const char *end)
 
 		if (left <= len || memcmp(at, PAIRS[i][0], len) != 0)
 			continue;
-		close = memmem(at + len, bytes - (bytes > len ? len : bytes), PAIRS[i][1], strlen(PAIRS[i][1]));
+		close = memmem(
+			at + len, bytes - (bytes > len ? len : bytes), PAIRS[i][1], strlen(PAIRS[i][1]));
 		return close ? close + strlen(PAIRS[i][1]) : at;
 	}
 	return at;
@@ -364,10 +370,12 @@ static size_t ending(const char *start, const char *at, const char *end, bool *q
 /* After a quotation that ends in a full stop, a capital begins a sentence. */
 static bool ends_after_quotation(const char *after, const char *end)
 {
-	return memchr(".!?", after[-2], 3) && after + 1 < end && *after == ' ' && after[1] >= 'A' && after[1] <= 'Z';
+	return memchr(".!?", after[-2], 3) && after + 1 < end && *after == ' ' && after[1] >= 'A' &&
+	       after[1] <= 'Z';
 }
 
-static bool emit(struct sentence_iter *iter, const char *from, const char *to, bool question, struct sentence *sentence)
+static bool emit(struct sentence_iter *iter, const char *from, const char *to, bool question,
+	struct sentence *sentence)
 {
 	sentence->text = slice_trim((struct slice){from, (size_t)(to - from)});
 	sentence->kind = iter->kind;
@@ -395,7 +403,8 @@ static bool next_in_block(struct sentence_iter *iter, struct sentence *sentence)
 				return emit(iter, from, at, false, sentence);
 			continue;
 		}
-		if (at >= barren && (*at == '"' || *at == '`' || (unsigned char)*at >= 0xC0) && opens_quotation(at, end))
+		if (at >= barren && (*at == '"' || *at == '`' || (unsigned char)*at >= 0xC0) &&
+			opens_quotation(at, end))
 			barren = at + QUOTE_BYTES;
 		size_t len = ending(from, at, end, &question);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A text divided into sentences, and what kind of place they stand in. Chat is not prose: lists, code, quoted mail,
- * pasted logs, hard-wrapped paragraphs, no full stops.
+ * A text divided into sentences, and what kind of place they stand in. Chat is not prose: lists, code, quoted
+ *mail, pasted logs, hard-wrapped paragraphs, no full stops.
  *
  *	- Do not touch `a.b.c`, e.g. by\n  renaming it. Then push!      two sentences of a list entry
  *	> never do this                                                 TEXT_QUOTED
@@ -9,7 +9,8 @@
  *
  * Invariants:
  * (1) Sentences are spans of the text, in order, not empty, and do not overlap.
- * (2) Time is linear in the text, memory constant; a sentence has at most SENTENCE_BYTES (code may be longer).
+ * (2) Time is linear in the text, memory constant; a sentence has at most SENTENCE_BYTES (code may be
+ *longer).
  */
 #ifndef COMPACT_RULES_TEXT_H
 #define COMPACT_RULES_TEXT_H
@@ -25,24 +26,24 @@ enum text_kind {
 	TEXT_TODO,     /* "- [ ] …" */
 	TEXT_FINISHED, /* "- [x] …" */
 	TEXT_HEADING,
-	TEXT_QUOTED,   /* "> …" */
-	TEXT_CODE,     /* fenced, or a line that looks like code or a log */
-	TEXT_PASTED,   /* between tags that say so */
+	TEXT_QUOTED, /* "> …" */
+	TEXT_CODE,   /* fenced, or a line that looks like code or a log */
+	TEXT_PASTED, /* between tags that say so */
 };
 
 struct sentence {
-	struct slice text;  /* without bullet and white space at its ends */
+	struct slice text; /* without bullet and white space at its ends */
 	enum text_kind kind;
-	bool question;      /* ends with a question mark */
-	bool first;         /* the first of its paragraph or entry */
+	bool question; /* ends with a question mark */
+	bool first;    /* the first of its paragraph or entry */
 };
 
 struct sentence_iter {
-	const char *at, *end;             /* what is left */
+	const char *at, *end;		  /* what is left */
 	const char *block_at, *block_end; /* what is left of the paragraph */
 	enum text_kind kind;
 	bool first;
-	unsigned searches;                /* for closing tags that were not there */
+	unsigned searches; /* for closing tags that were not there */
 };
 
 void sentences_init(struct sentence_iter *iter, struct slice text);

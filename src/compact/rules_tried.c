@@ -2,13 +2,14 @@
 /*
  * What was tried and failed: commands and calls whose results say so.
  *
- *	bash {"command":"make deploy"}   →   "… No space left on device\nmake: *** [deploy] Error 2", exit code 2
- *	failed: make deploy — because make: *** [deploy] Error 2
+ *	bash {"command":"make deploy"}   →   "… No space left on device\nmake: *** [deploy] Error 2", exit
+ *code 2 failed: make deploy — because make: *** [deploy] Error 2
  *
  * Invariants:
- * (1) A call is tried and failed iff its result is marked as an error, tells an exit code other than 0, or, without
- *     one, ends in lines that report a failure; commands whose exit code is an answer (grep) and looking at files never.
- * (2) The reason is a line of the result. That the same command worked later is said behind it.
+ * (1) A call is tried and failed iff its result is marked as an error, tells an exit code other than 0, or,
+ *without one, ends in lines that report a failure; commands whose exit code is an answer (grep) and looking
+ *at files never. (2) The reason is a line of the result. That the same command worked later is said behind
+ *it.
  */
 #include "base/utf8.h"
 #include "compact/rules_calls.h"
@@ -16,15 +17,15 @@
 
 #define COMMAND_BYTES 240
 #define REASON_BYTES 240
-#define EDGE_LINES 8       /* lines looked at at both ends of a result */
-#define TAIL_LINES 4       /* of them, where a failure without an exit code must stand */
+#define EDGE_LINES 8 /* lines looked at at both ends of a result */
+#define TAIL_LINES 4 /* of them, where a failure without an exit code must stand */
 #define EDGE_BYTES 4096
 #define LINE_BYTES 400
 
 struct outcome {
 	struct slice reason;   /* the line that tells most */
 	unsigned strength;     /* of it */
-	long exit_code;        /* -1: not told */
+	long exit_code;	       /* -1: not told */
 	unsigned tail_failure; /* how surely one of the last lines reports a failure */
 	struct slice last;     /* the last line that is not empty */
 };
@@ -42,7 +43,8 @@ static long number_after(const struct statement *statement, const struct cue *cu
 	unsigned at = cue->last + 1u;
 	long value = 0;
 
-	if (at >= statement->count || !statement->words[at].number || statement->words[at].end - statement->words[at].start > 3)
+	if (at >= statement->count || !statement->words[at].number ||
+		statement->words[at].end - statement->words[at].start > 3)
 		return -1;
 	for (unsigned i = statement->words[at].start; i < statement->words[at].end; i++) {
 		if (statement->text.data[i] < '0' || statement->text.data[i] > '9')
@@ -68,8 +70,10 @@ static unsigned failure_strength(const struct statement *statement, struct slice
 
 	if (!cue || statement_cue(statement, KIND(CUE_NO_FAILURE), 0))
 		return 0;
-	rest = (struct slice){line.data + statement->words[cue->last].end, line.len - statement->words[cue->last].end};
-	bool colon = rest.len && (rest.data[0] == ':' || rest.data[0] == ']' || slice_starts_with(rest, " TS"));
+	rest = (struct slice){
+		line.data + statement->words[cue->last].end, line.len - statement->words[cue->last].end};
+	bool colon =
+		rest.len && (rest.data[0] == ':' || rest.data[0] == ']' || slice_starts_with(rest, " TS"));
 	bool shouted = is_shouted(statement_span(statement, cue->first, cue->first));
 
 	if (cue->first <= 1 && (colon || shouted))
@@ -137,7 +141,7 @@ static struct slice without_folder(struct slice line)
 
 	if (!and)
 		return line;
-	return (struct slice){and + 4, (size_t)(line.data + line.len - and - 4)};
+	return (struct slice){and+4, (size_t)(line.data + line.len - and-4)};
 }
 
 /* A command's first line; for other tools the name with its arguments. */
@@ -169,11 +173,12 @@ static bool exit_is_answer(struct slice command)
 
 static bool looks_at_files(const struct derive_call *call)
 {
-	return call_is(call, CUE_TOOL_READ) || call_is(call, CUE_TOOL_EDIT) || call_is(call, CUE_TOOL_WRITE) ||
-	       call_is(call, CUE_TOOL_TODO);
+	return call_is(call, CUE_TOOL_READ) || call_is(call, CUE_TOOL_EDIT) ||
+	       call_is(call, CUE_TOOL_WRITE) || call_is(call, CUE_TOOL_TODO);
 }
 
-static bool has_failed(const struct derive_message *result, struct slice command, const struct outcome *outcome)
+static bool has_failed(
+	const struct derive_message *result, struct slice command, const struct outcome *outcome)
 {
 	if (command.len && exit_is_answer(command))
 		return false;
@@ -192,9 +197,11 @@ static void note_success(struct rules *rules, struct slice text)
 	for (size_t i = rules->record->count; i-- > 0;) {
 		struct compact_item *item = &rules->record->items[i];
 
-		if (item->kind != ITEM_TRIED || item->state != STATE_FAILED || item->by != BY_TOOL || !slice_equal(item->text, text))
+		if (item->kind != ITEM_TRIED || item->state != STATE_FAILED || item->by != BY_TOOL ||
+			!slice_equal(item->text, text))
 			continue;
-		if (item->reason.len > 14 && memcmp(item->reason.data + item->reason.len - 14, "(worked later)", 14) == 0)
+		if (item->reason.len > 14 &&
+			memcmp(item->reason.data + item->reason.len - 14, "(worked later)", 14) == 0)
 			return;
 		size_t len = item->reason.len + 16;
 		char *reason = arena_alloc(rules->record->arena, len);
@@ -207,7 +214,8 @@ static void note_success(struct rules *rules, struct slice text)
 			memcpy(reason, item->reason.data, item->reason.len);
 		memcpy(reason + item->reason.len, " (worked later)", 16);
 		item->reason = (struct slice){reason, len - 1};
-		rules->rc = compact_item_add_source(rules->record, item, (struct item_source){rules->at, {NULL, 0}});
+		rules->rc = compact_item_add_source(
+			rules->record, item, (struct item_source){rules->at, {NULL, 0}});
 		return;
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values by their shape, chunk by chunk (what stands between white space, brackets, quotes). See rules_values.h. */
+/* Values by their shape, chunk by chunk (what stands between white space, brackets, quotes). See
+ * rules_values.h. */
 #include "compact/rules_values.h"
 
 #include "compact/rules_cues.h"
@@ -38,7 +39,8 @@ static bool is_wide(const char *text, size_t left)
 
 	if (left < 3 || c < 0xE2)
 		return false;
-	return c == 0xE3 || (c >= 0xE4 && c <= 0xE9) || c == 0xEF || (c == 0xE2 && (unsigned char)text[1] == 0x80);
+	return c == 0xE3 || (c >= 0xE4 && c <= 0xE9) || c == 0xEF ||
+	       (c == 0xE2 && (unsigned char)text[1] == 0x80);
 }
 
 static void count(struct shape *shape, char c)
@@ -86,7 +88,8 @@ static bool next_chunk(struct slice *rest, struct slice *ret_chunk, struct shape
 			continue;
 		}
 		if (is_separator(c)) {
-			bool inside = c == ',' && at > from && is_digit(at[-1]) && at + 1 < end && is_digit(at[1]) && !shape->lowers;
+			bool inside = c == ',' && at > from && is_digit(at[-1]) && at + 1 < end &&
+				      is_digit(at[1]) && !shape->lowers;
 
 			if (!inside)
 				break;
@@ -147,7 +150,8 @@ static bool is_date(struct slice text)
 	for (; i < text.len; i++) {
 		if (is_digit(text.data[i]))
 			group[groups]++;
-		else if (group[groups] && groups < 2 && memchr("-./", text.data[i], 3) && (!mark || mark == text.data[i]))
+		else if (group[groups] && groups < 2 && memchr("-./", text.data[i], 3) &&
+			 (!mark || mark == text.data[i]))
 			mark = text.data[i], groups++;
 		else
 			break;
@@ -162,14 +166,16 @@ static struct slice after_last(struct slice text, char mark)
 {
 	const char *found = memrchr(text.data, mark, text.len);
 
-	return found ? (struct slice){found + 1, (size_t)(text.data + text.len - found - 1)} : (struct slice){text.data, 0};
+	return found ? (struct slice){found + 1, (size_t)(text.data + text.len - found - 1)}
+		     : (struct slice){text.data, 0};
 }
 
 static bool names(struct slice word, enum cue_kind kind)
 {
 	char folded[32];
 
-	return word.len && word.len < sizeof folded && cue_name_is(fold_name(word, folded, sizeof folded), kind);
+	return word.len && word.len < sizeof folded &&
+	       cue_name_is(fold_name(word, folded, sizeof folded), kind);
 }
 
 /* "a.b.example.com", "db-1.internal:5432", "localhost:80" */
@@ -207,8 +213,8 @@ static bool is_path(struct slice text, const struct shape *shape)
 {
 	if (shape->others > 2 || shape->ats || text.len < 3)
 		return false;
-	if (shape->slashes && (text.data[0] == '/' || slice_starts_with(text, "./") || slice_starts_with(text, "../") ||
-				      slice_starts_with(text, "~/")))
+	if (shape->slashes && (text.data[0] == '/' || slice_starts_with(text, "./") ||
+				      slice_starts_with(text, "../") || slice_starts_with(text, "~/")))
 		return shape->lowers + shape->uppers > 1 && text.data[1] != '/';
 	if (shape->slashes && text.len > 3 && text.data[1] == ':' && text.data[2] == '\\')
 		return true;
@@ -240,7 +246,8 @@ static bool is_id(struct slice text, const struct shape *shape)
 	if (names((struct slice){text.data, prefix}, CUE_NO_ID))
 		return false;
 	if (!shape->lowers)
-		return prefix >= 1 && shape->digits >= 2 && (shape->dashes || (prefix >= 2 && shape->digits >= 3));
+		return prefix >= 1 && shape->digits >= 2 &&
+		       (shape->dashes || (prefix >= 2 && shape->digits >= 3));
 	if (shape->dashes && shape->digits >= 3)
 		return true;
 	return text.len >= 8 && shape->uppers >= 2 && shape->digits >= 2;
@@ -261,7 +268,8 @@ static struct slice peek_word(struct slice rest)
 	rest.data++, rest.len--;
 	if (is_wide(rest.data, rest.len))
 		return (struct slice){rest.data, 3};
-	return !is_separator(rest.data[0]) && next_chunk(&rest, &chunk, &shape) ? chunk : (struct slice){NULL, 0};
+	return !is_separator(rest.data[0]) && next_chunk(&rest, &chunk, &shape) ? chunk
+										: (struct slice){NULL, 0};
 }
 
 static bool word_of(struct slice word, enum word_class kind)
@@ -297,15 +305,18 @@ static bool read_number(struct rules_value_iter *iter, struct slice chunk, struc
 		at++;
 	if (at >= chunk.len || !is_digit(chunk.data[at]))
 		return false;
-	while (at < chunk.len && (is_digit(chunk.data[at]) || ((chunk.data[at] == '.' || chunk.data[at] == ',' || chunk.data[at] == ':') &&
-		at + 1 < chunk.len && is_digit(chunk.data[at + 1]))))
+	while (at < chunk.len &&
+		(is_digit(chunk.data[at]) ||
+			((chunk.data[at] == '.' || chunk.data[at] == ',' || chunk.data[at] == ':') &&
+				at + 1 < chunk.len && is_digit(chunk.data[at + 1]))))
 		at++;
 	unit = (struct slice){chunk.data + at, chunk.len - at};
 	value->tag = TAG_NUMBER;
 	value->text = chunk;
 	value->strong = currency > 0;
 	if (unit.len) {
-		if (slice_is(unit, "%") || slice_is(unit, "€") || slice_is(unit, "$") || word_of(unit, WORD_UNIT)) {
+		if (slice_is(unit, "%") || slice_is(unit, "€") || slice_is(unit, "$") ||
+			word_of(unit, WORD_UNIT)) {
 			value->strong = true;
 			return true;
 		}
@@ -313,11 +324,13 @@ static bool read_number(struct rules_value_iter *iter, struct slice chunk, struc
 			return false; /* 3rd and 4th may be dates; 2x, 7F3C are none */
 	}
 	next = peek_word(iter->rest);
-	if (next.len && (word_of(next, WORD_MONTH) || slice_is(next, "年") || slice_is(next, "月") || slice_is(next, "号"))) {
+	if (next.len && (word_of(next, WORD_MONTH) || slice_is(next, "年") || slice_is(next, "月") ||
+				slice_is(next, "号"))) {
 		value->tag = TAG_DATE;
 	} else if (word_of(iter->before, WORD_MONTH) && at - currency <= 2) {
 		value->tag = TAG_DATE;
-		value->text = (struct slice){iter->before.data, (size_t)(chunk.data + chunk.len - iter->before.data)};
+		value->text = (struct slice){
+			iter->before.data, (size_t)(chunk.data + chunk.len - iter->before.data)};
 		value->strong = true;
 		return true;
 	} else if (!next.len || !(word_of(next, WORD_UNIT) || slice_is(next, "%") || slice_is(next, "€"))) {
@@ -328,7 +341,8 @@ static bool read_number(struct rules_value_iter *iter, struct slice chunk, struc
 	return true;
 }
 
-static bool classify(struct rules_value_iter *iter, struct slice chunk, const struct shape *shape, struct rules_value *value)
+static bool classify(struct rules_value_iter *iter, struct slice chunk, const struct shape *shape,
+	struct rules_value *value)
 {
 	size_t used;
 

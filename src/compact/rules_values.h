@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values in a text: what must be exact or is worth nothing. Ids, hashes, addresses, URLs, dates, paths, numbers.
+ * Values in a text: what must be exact or is worth nothing. Ids, hashes, addresses, URLs, dates, paths,
+ *numbers.
  *
  *	Order ORD-9912 of 2027-03-04 went to 10.2.3.4:5051 (250 ms)
  *	      ID         DATE               HOST            NUMBER
@@ -17,7 +18,7 @@
 struct rules_value {
 	struct slice text;
 	enum item_tag tag;
-	bool strong;        /* tells something by itself; a bare number or a file name does not */
+	bool strong; /* tells something by itself; a bare number or a file name does not */
 };
 
 struct rules_value_iter {

@@ -16,8 +16,19 @@ const char *language_text(enum cue_language language)
 
 /* ---- Code points */
 
-enum point_class { POINT_LETTER, POINT_DIGIT, POINT_WIDE, POINT_MARK, POINT_BREAK, POINT_OPEN, POINT_CLOSE, POINT_TICK,
-	POINT_APOSTROPHE, POINT_OTHER, POINT_SPACE };
+enum point_class {
+	POINT_LETTER,
+	POINT_DIGIT,
+	POINT_WIDE,
+	POINT_MARK,
+	POINT_BREAK,
+	POINT_OPEN,
+	POINT_CLOSE,
+	POINT_TICK,
+	POINT_APOSTROPHE,
+	POINT_OTHER,
+	POINT_SPACE
+};
 
 static enum point_class class_of_ascii(unsigned char c)
 {
@@ -112,8 +123,8 @@ struct word_reader {
 	char folded[WORD_BYTES];
 	size_t folded_len, word_start;
 	bool in_word, word_number, word_capital, word_letters;
-	bool broken, spaced;     /* before the word to come */
-	bool ticked[2], open;    /* between " or `; between other quotation marks */
+	bool broken, spaced;  /* before the word to come */
+	bool ticked[2], open; /* between " or `; between other quotation marks */
 	size_t last_tick[2], last_close;
 };
 
@@ -128,9 +139,15 @@ static void end_word(struct word_reader *reader, size_t end, bool wide, bool glu
 	if (statement->count == STATEMENT_WORDS)
 		return;
 	word = &statement->words[statement->count++];
-	*word = (struct word){.start = (uint16_t)reader->word_start, .end = (uint16_t)end, .broken = reader->broken,
-		.quoted = reader->ticked[0] || reader->ticked[1] || reader->open, .number = reader->word_number && !reader->word_letters,
-		.wide = wide, .capital = reader->word_capital, .glued = !reader->spaced && !wide, .glued_after = glued_after};
+	*word = (struct word){.start = (uint16_t)reader->word_start,
+		.end = (uint16_t)end,
+		.broken = reader->broken,
+		.quoted = reader->ticked[0] || reader->ticked[1] || reader->open,
+		.number = reader->word_number && !reader->word_letters,
+		.wide = wide,
+		.capital = reader->word_capital,
+		.glued = !reader->spaced && !wide,
+		.glued_after = glued_after};
 	if (reader->folded_len < WORD_BYTES)
 		word->id = cue_word_find((struct slice){reader->folded, reader->folded_len});
 	reader->broken = false;
@@ -150,23 +167,27 @@ static void begin_word(struct word_reader *reader, size_t at, uint32_t point, en
 /* What glues words into names and paths. */
 static bool is_glue(uint32_t point)
 {
-	return point == '/' || point == '_' || point == '-' || point == '.' || point == '@' || point == '\\' || point == '=';
+	return point == '/' || point == '_' || point == '-' || point == '.' || point == '@' ||
+	       point == '\\' || point == '=';
 }
 
 /* A point or comma inside a number. */
 static bool inside_number(const struct word_reader *reader, size_t at, uint32_t point)
 {
-	return reader->in_word && reader->word_number && (point == '.' || point == ',') && at + 1 < reader->text.len &&
-	       reader->text.data[at + 1] >= '0' && reader->text.data[at + 1] <= '9';
+	return reader->in_word && reader->word_number && (point == '.' || point == ',') &&
+	       at + 1 < reader->text.len && reader->text.data[at + 1] >= '0' &&
+	       reader->text.data[at + 1] <= '9';
 }
 
 static bool is_plain(const struct word_reader *reader, size_t at)
 {
-	return at < reader->text.len && ((unsigned char)reader->text.data[at] >= 0x80 ||
-		class_of_ascii((unsigned char)reader->text.data[at]) <= POINT_DIGIT);
+	return at < reader->text.len &&
+	       ((unsigned char)reader->text.data[at] >= 0x80 ||
+		       class_of_ascii((unsigned char)reader->text.data[at]) <= POINT_DIGIT);
 }
 
-static void read_mark(struct word_reader *reader, size_t at, unsigned step, uint32_t point, enum point_class kind)
+static void read_mark(
+	struct word_reader *reader, size_t at, unsigned step, uint32_t point, enum point_class kind)
 {
 	bool glue = is_glue(point) && is_plain(reader, at + step);
 
@@ -203,13 +224,15 @@ static void read_point(struct word_reader *reader, size_t at, unsigned step, uin
 	if (kind == POINT_WIDE) {
 		end_word(reader, at, false, false);
 		begin_word(reader, at, point, kind);
-		reader->folded_len = fold_point(point, reader->text.data + at, step, reader->folded, 0, WORD_BYTES);
+		reader->folded_len =
+			fold_point(point, reader->text.data + at, step, reader->folded, 0, WORD_BYTES);
 		end_word(reader, at + step, true, false);
 	} else if (kind == POINT_LETTER || kind == POINT_DIGIT) {
 		if (!reader->in_word)
 			begin_word(reader, at, point, kind);
 		reader->word_letters |= kind == POINT_LETTER;
-		reader->folded_len = fold_point(point, reader->text.data + at, step, reader->folded, reader->folded_len, WORD_BYTES);
+		reader->folded_len = fold_point(
+			point, reader->text.data + at, step, reader->folded, reader->folded_len, WORD_BYTES);
 	} else if (kind == POINT_SPACE) {
 		end_word(reader, at, false, false);
 		reader->spaced = true;
@@ -242,7 +265,8 @@ static size_t last_closing(struct slice text)
 
 static void read_words(struct statement *statement)
 {
-	struct word_reader reader = {.statement = statement, .text = statement->text, .spaced = true, .broken = true};
+	struct word_reader reader = {
+		.statement = statement, .text = statement->text, .spaced = true, .broken = true};
 	uint32_t point;
 
 	reader.last_tick[0] = last_tick(statement->text, '"');
@@ -314,15 +338,16 @@ static bool at_start(const struct statement *statement, unsigned i)
 }
 
 /* Whether the members from `member` on stand at word `at`; then the last word. */
-static bool matches(const struct statement *statement, const struct cue_phrase *phrase, unsigned member, unsigned at,
-	unsigned *ret_last)
+static bool matches(const struct statement *statement, const struct cue_phrase *phrase, unsigned member,
+	unsigned at, unsigned *ret_last)
 {
 	const uint16_t *words = cue_phrase_words + phrase->words;
 
 	for (; member < phrase->count; member++, at++) {
 		if (words[member] == CUE_GAP) {
 			for (unsigned gap = 0; gap <= CUE_GAP_WORDS; gap++) {
-				if (gap && (at + gap - 1 >= statement->count || statement->words[at + gap - 1].broken))
+				if (gap && (at + gap - 1 >= statement->count ||
+						   statement->words[at + gap - 1].broken))
 					return false;
 				if (matches(statement, phrase, member + 1, at + gap, ret_last))
 					return true;
@@ -333,15 +358,17 @@ static bool matches(const struct statement *statement, const struct cue_phrase *
 			return false;
 		if (member && statement->words[at].broken)
 			return false;
-		if (words[member] == CUE_NUMBER ? !word_is_number(statement, at)
-						: words[member] != CUE_ANY && words[member] != statement->words[at].id)
+		if (words[member] == CUE_NUMBER
+				? !word_is_number(statement, at)
+				: words[member] != CUE_ANY && words[member] != statement->words[at].id)
 			return false;
 	}
 	*ret_last = at - 1;
 	return true;
 }
 
-static bool phrase_stands(const struct statement *statement, const struct cue_phrase *phrase, unsigned at, unsigned *ret_last)
+static bool phrase_stands(
+	const struct statement *statement, const struct cue_phrase *phrase, unsigned at, unsigned *ret_last)
 {
 	if (!(statement->languages & (1u << phrase->language)))
 		return false;
@@ -350,7 +377,8 @@ static bool phrase_stands(const struct statement *statement, const struct cue_ph
 	if (phrase->count > 1) { /* most fail here */
 		uint16_t second = cue_phrase_words[phrase->words + 1];
 
-		if (second < CUE_NUMBER && (at + 1 >= statement->count || statement->words[at + 1].id != second))
+		if (second < CUE_NUMBER &&
+			(at + 1 >= statement->count || statement->words[at + 1].id != second))
 			return false;
 	}
 	if (!matches(statement, phrase, 1, at + 1, ret_last) || statement->words[*ret_last].glued_after)
@@ -416,7 +444,8 @@ bool word_is_number(const struct statement *statement, unsigned word)
 	const struct word *found = &statement->words[word];
 
 	return found->number || word_is(statement, word, WORD_NUMBER) ||
-	       (statement->text.data[found->start] >= '0' && statement->text.data[found->start] <= '9' && !found->glued);
+	       (statement->text.data[found->start] >= '0' && statement->text.data[found->start] <= '9' &&
+		       !found->glued);
 }
 
 struct slice statement_span(const struct statement *statement, unsigned from, unsigned to)
@@ -433,10 +462,12 @@ static bool is_content(const struct statement *statement, unsigned word, const s
 		return false;
 	if (word_is_number(statement, word))
 		return numbers;
-	return !word_is(statement, word, WORD_STOP) && !(statement->words[word].wide && word_is(statement, word, WORD_FILLER));
+	return !word_is(statement, word, WORD_STOP) &&
+	       !(statement->words[word].wide && word_is(statement, word, WORD_FILLER));
 }
 
-unsigned statement_content_count(const struct statement *statement, unsigned from, unsigned to, const struct cue *cue)
+unsigned statement_content_count(
+	const struct statement *statement, unsigned from, unsigned to, const struct cue *cue)
 {
 	unsigned count = 0;
 

@@ -2,13 +2,13 @@
 /*
  * One sentence as words, its language, and the cue phrases that stand in it.
  *
- *	"Do NOT push to main, ok?"   do not push to main ok      cue: [rule] words 0–1, at the start of a clause
+ *	"Do NOT push to main, ok?"   do not push to main ok      cue: [rule] words 0–1, at the start of a
+ *clause
  *
  * Invariants:
- * (1) Words between quotation marks or backticks, and words glued to others ("read-only", "/srv/never") begin and end
- *     no cue; nor do those past STATEMENT_WORDS.
- * (2) Of the cues that begin at a word the longest counts, and no cue begins inside another one.
- * (3) Offsets are of the sentence's own bytes.
+ * (1) Words between quotation marks or backticks, and words glued to others ("read-only", "/srv/never") begin
+ *and end no cue; nor do those past STATEMENT_WORDS. (2) Of the cues that begin at a word the longest counts,
+ *and no cue begins inside another one. (3) Offsets are of the sentence's own bytes.
  */
 #ifndef COMPACT_RULES_WORDS_H
 #define COMPACT_RULES_WORDS_H
@@ -22,13 +22,13 @@
 #define STATEMENT_CUES 24
 
 struct word {
-	uint16_t start, end;  /* bytes of the sentence */
-	uint16_t id;          /* cue_words; 0: not in any file */
-	bool broken;          /* a comma or the like before it */
+	uint16_t start, end; /* bytes of the sentence */
+	uint16_t id;	     /* cue_words; 0: not in any file */
+	bool broken;	     /* a comma or the like before it */
 	bool quoted;
 	bool glued, glued_after; /* to the word before, or after, without white space */
-	bool number;          /* in digits */
-	bool wide;            /* of a script without spaces */
+	bool number;		 /* in digits */
+	bool wide;		 /* of a script without spaces */
 	bool capital;
 	bool start_of_clause; /* only fillers before it */
 };
@@ -41,7 +41,7 @@ struct cue {
 struct statement {
 	struct slice text;
 	enum cue_language language; /* the likeliest */
-	unsigned languages;         /* bits of all that are likely: cues of these count */
+	unsigned languages;	    /* bits of all that are likely: cues of these count */
 	uint16_t count, cue_count;
 	struct word words[STATEMENT_WORDS];
 	struct cue cues[STATEMENT_CUES];
@@ -67,18 +67,20 @@ bool word_is_number(const struct statement *statement, unsigned word);
 struct slice statement_span(const struct statement *statement, unsigned from, unsigned to);
 
 /*
- * The words of [from, to] that say what it is about, folded, separated by spaces, into `buffer`: not those of `cue`
- * (NULL allowed), stop words and numbers. If nothing else is left, numbers count.
+ * The words of [from, to] that say what it is about, folded, separated by spaces, into `buffer`: not those of
+ * `cue` (NULL allowed), stop words and numbers. If nothing else is left, numbers count.
  */
 struct buffer;
 void statement_content(const struct statement *statement, unsigned from, unsigned to, const struct cue *cue,
 	struct buffer *out);
 /* How many there are. */
-unsigned statement_content_count(const struct statement *statement, unsigned from, unsigned to, const struct cue *cue);
+unsigned statement_content_count(
+	const struct statement *statement, unsigned from, unsigned to, const struct cue *cue);
 
 const char *language_text(enum cue_language language);
 
-/* Folds `text` up to `size` bytes: lower case, no accents, nothing but letters and digits. For names of tools. */
+/* Folds `text` up to `size` bytes: lower case, no accents, nothing but letters and digits. For names of
+ * tools. */
 struct slice fold_name(struct slice text, char *ret_name, size_t size);
 
 #endif
