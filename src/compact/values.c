@@ -58,6 +58,8 @@ static size_t quote_at(struct slice text, size_t at, struct slice *ret_inside)
 			ret_inside->data++, ret_inside->len--;
 		while (ret_inside->len && ret_inside->data[ret_inside->len - 1] == ' ')
 			ret_inside->len--;
+		if (ret_inside->len > 2 && memcmp(ret_inside->data + ret_inside->len - 2, "()", 2) == 0)
+			ret_inside->len -= 2; /* the name of a function, not a call without arguments */
 		return (size_t)(end - text.data) - at + close;
 	}
 	return 0;
@@ -267,7 +269,11 @@ int values_read(struct slice text, int (*add)(void *context, const struct value 
 	int rc = 0;
 
 	while (at < text.len && !rc) {
-		if ((len = quote_at(text, at, &value.text))) {
+		if (text.data[at] == '`' && /* a fence: code is looked at word by word */
+			slice_starts_with(from(text, at), "``")) {
+			while (at < text.len && text.data[at] == '`')
+				at++;
+		} else if ((len = quote_at(text, at, &value.text))) {
 			if (value.text.len > 1)
 				rc = add(context, &value);
 			at += len;

@@ -47,7 +47,8 @@ struct claimer {
 	uint32_t item, claim;
 	enum scan_case how;
 	bool user, computed;
-	bool added; /* a spelling of the claim can be looked for */
+	struct slice attributed; /* the part of the text whose values must be the user's */
+	bool added;		 /* a spelling of the claim can be looked for */
 };
 
 static int add_spelling(void *context, struct slice spelling, bool number)
@@ -98,6 +99,11 @@ static int add_path_parts(struct claimer *claimer, struct slice path, uint32_t w
 	return rc;
 }
 
+static bool is_inside(struct slice text, struct slice part)
+{
+	return part.len && text.data >= part.data && text.data < part.data + part.len;
+}
+
 static int add_claim(void *context, const struct value *value)
 {
 	struct claimer *claimer = context;
@@ -111,7 +117,7 @@ static int add_claim(void *context, const struct value *value)
 	claimer->added = false;
 	if (claimer->claim == UINT32_MAX)
 		return BOBBIN_ENOMEM;
-	verify->claims[claimer->claim].user = claimer->user;
+	verify->claims[claimer->claim].user = claimer->user || is_inside(value->text, claimer->attributed);
 	verify->numbers |= value->kind == VALUE_NUMBER;
 	if ((rc = value_spellings(value, &verify->arena, add_spelling, claimer)))
 		return rc;
@@ -152,7 +158,8 @@ static int add_item(struct verify *verify, uint32_t index)
 		return 0; /* it is not shown, and may set no constraint's state */
 	if (!of_user)
 		attributed = attributed_words(item->text);
-	claimer.user = of_user || attributed.len;
+	claimer.user = of_user;
+	claimer.attributed = attributed;
 	if (attributed.len && (rc = verify_add_attribution(verify, index, attributed)))
 		return rc;
 	if (verbatim)
@@ -164,6 +171,7 @@ static int add_item(struct verify *verify, uint32_t index)
 		rc = add_statement(
 			&claimer, item->text); /* without a value of its own it must be his words */
 	claimer.user = false;
+	claimer.attributed = (struct slice){NULL, 0};
 	return rc ? rc : values_read(item->reason, add_claim, &claimer);
 }
 

@@ -29,6 +29,21 @@ static size_t find_phrase(struct slice text, const char *phrase)
 	return SIZE_MAX;
 }
 
+/* Where the clause ends that begins at `at`: what follows a full stop or a dash is somebody else's doing. */
+static size_t clause_end(struct slice text, size_t at)
+{
+	static const char *const ENDS[] = {". ", "; ", " - ", " – ", " — ", "。", "；"};
+	size_t end = text.len;
+
+	for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++) {
+		const char *found = memmem(text.data + at, text.len - at, ENDS[i], strlen(ENDS[i]));
+
+		if (found && (size_t)(found - text.data) < end)
+			end = (size_t)(found - text.data);
+	}
+	return end;
+}
+
 struct slice attributed_words(struct slice text)
 {
 	size_t first = SIZE_MAX;
@@ -41,7 +56,7 @@ struct slice attributed_words(struct slice text)
 	}
 	if (first >= text.len)
 		return (struct slice){NULL, 0};
-	return (struct slice){text.data + first, text.len - first};
+	return (struct slice){text.data + first, clause_end(text, first) - first};
 }
 
 int verify_add_attribution(struct verify *verify, uint32_t item, struct slice text)

@@ -195,6 +195,25 @@ static void b9_invented_request__refused(void **state)
 	release(&fixture);
 }
 
+/* What the assistant did stands after what the user said: it need not be the user's. */
+static void attribution__ends_with_its_clause(void **state)
+{
+	(void)state;
+	struct fixture fixture = {.out = BUFFER_INIT(LIMIT_LINE_BYTES)};
+
+	lines_make(&fixture.lines, "u please check port 5432",
+		"a I changed src/pool_1.c; diffLines(a, b) gives 17", NULL);
+	check(&fixture,
+		"FACTS\n- User asked to check port 5432. Changed src/pool_1.c, 17\n"
+		"- User asked to check port 5432 - `diffLines()` gives 17\n- ```c diffLines(a, b) gives "
+		"17```\n",
+		NULL);
+	assert_int_equal(fixture.result.violation_count, 0);
+	assert_int_equal(
+		first_kind(&fixture, "FACTS\n- User asked to check src/pool_1.c\n"), VIOLATION_NOT_USER);
+	release(&fixture);
+}
+
 static void x16_rule_nobody_gave__refused(void **state)
 {
 	(void)state;
@@ -392,6 +411,7 @@ int main(void)
 		cmocka_unit_test(numbers__not_inside_others),
 		cmocka_unit_test(arguments_and_results__are_sources_too),
 		cmocka_unit_test(b9_invented_request__refused),
+		cmocka_unit_test(attribution__ends_with_its_clause),
 		cmocka_unit_test(x16_rule_nobody_gave__refused),
 		cmocka_unit_test(b12_weakened_rules__put_back_verbatim),
 		cmocka_unit_test(half_a_rule__is_not_the_rule),
