@@ -101,8 +101,8 @@ static unsigned likeness(const struct merge_entry *item, const struct merge_entr
 	common = words_common(&item->words, &signal->words);
 	shorter = item->words.count < signal->words.count ? item->words.count : signal->words.count;
 	all = item->words.count + signal->words.count - common;
-	if (!common || 2 * common < shorter)
-		return 0;
+	if (!common || (2 * common <= shorter && shorter > 1))
+		return 0; /* "push tags" is not "push main" */
 	return 1000 * common / all;
 }
 

@@ -532,7 +532,7 @@ static bool is_question(const struct statement *statement, const struct sentence
 		return true;
 	if (!cue)
 		return false;
-	return cue->first == 0 || statement->words[cue->first].start_of_clause ||
+	return (cue->first <= 2 && statement->words[cue->first].start_of_clause) ||
 	       statement->words[cue->first].wide;
 }
 

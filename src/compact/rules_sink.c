@@ -27,8 +27,10 @@ struct slice rules_key(struct rules *rules, unsigned from, unsigned to, const st
 
 static uint64_t hash_of(const struct compact_item *item)
 {
+	uint64_t place = item->kind == ITEM_SIGNAL ? item->sources[0].place : 0;
+
 	return hash_bytes(item->text.data, item->text.len) + (uint64_t)item->kind * 31 +
-	       (uint64_t)item->state + (uint64_t)item->target * 1009;
+	       (uint64_t)item->state + (uint64_t)item->target * 1009 + place * 65537;
 }
 
 static bool is_same(const struct compact_item *a, const struct compact_item *b)

@@ -17,7 +17,8 @@
 
 #define COMMAND_BYTES 240
 #define REASON_BYTES 240
-#define EDGE_LINES 8 /* lines looked at at both ends of a result */
+#define HEAD_LINES 6  /* lines looked at at the start of a result */
+#define EDGE_LINES 20 /* … and at its end */
 #define TAIL_LINES 4 /* of them, where a failure without an exit code must stand */
 #define EDGE_BYTES 4096
 #define LINE_BYTES 400
@@ -116,7 +117,7 @@ static void read_outcome(struct rules *rules, struct slice text, struct outcome 
 	unsigned count = 0;
 
 	*outcome = (struct outcome){.exit_code = -1};
-	for (unsigned i = 0; i < EDGE_LINES && line_next(&rest, &line); i++)
+	for (unsigned i = 0; i < HEAD_LINES && line_next(&rest, &line); i++)
 		read_line(rules, line, false, outcome);
 	rest = text;
 	if (rest.len > EDGE_BYTES) {

@@ -456,12 +456,23 @@ struct slice statement_span(const struct statement *statement, unsigned from, un
 		(size_t)(statement->words[to].end - statement->words[from].start)};
 }
 
+/* "plan A": a letter that names something. */
+static bool is_letter_name(const struct statement *statement, unsigned word)
+{
+	const struct word *found = &statement->words[word];
+
+	return word > 0 && !found->broken && !found->glued && !found->glued_after && found->capital && found->end - found->start == 1 &&
+	       statement->text.data[found->start] != 'I';
+}
+
 static bool is_content(const struct statement *statement, unsigned word, const struct cue *cue, bool numbers)
 {
 	if (cue && word >= cue->first && word <= cue->last && !(cue->kinds & KIND(CUE_RULE_NUMBER)))
 		return false;
 	if (word_is_number(statement, word))
 		return numbers;
+	if (is_letter_name(statement, word))
+		return true;
 	return !word_is(statement, word, WORD_STOP) &&
 	       !(statement->words[word].wide && word_is(statement, word, WORD_FILLER));
 }
@@ -487,7 +498,10 @@ void statement_content(const struct statement *statement, unsigned from, unsigne
 			continue;
 		if (out->len && !(wide && statement->words[i].wide))
 			buffer_add_char(out, ' ');
-		buffer_add_slice(out, fold_name(statement_span(statement, i, i), folded, sizeof folded));
+		if (is_letter_name(statement, i))
+			buffer_add_slice(out, statement_span(statement, i, i)); /* a letter in lower case would count as nothing */
+		else
+			buffer_add_slice(out, fold_name(statement_span(statement, i, i), folded, sizeof folded));
 		wide = statement->words[i].wide;
 	}
 }

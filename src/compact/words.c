@@ -89,7 +89,9 @@ static size_t ascii_word(
 	}
 	if (!digit && len > STEM_LETTERS)
 		len = STEM_LETTERS;
-	if (digit || at - start >= 2)
+	bool name = at - start == 1 && text.data[start] >= 'A' && text.data[start] <= 'Z'; /* plan A, plan B */
+
+	if (digit || name || at - start >= 2)
 		word(context, hash_bytes(letters, len));
 	return at;
 }

@@ -325,6 +325,24 @@ static void rejected_option__has_its_reason(void **state)
 	lines_release(&derived.lines);
 }
 
+static void cancelled_plan__is_not_its_neighbour(void **state)
+{
+	struct derived derived;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	(void)state;
+
+	DERIVE(&derived, "u Let's go with plan A.", "a Good.", "u We'll use plan B for the tests.", "a Good.",
+		"u Drop plan A because it costs too much.", "a Good.", "u Never push tags. Never push to main.", "a Good.",
+		"u You may push to main now.", "a Good.", "u You may push to main now.", "a Yes.");
+	merged_text(&derived, 2, &text);
+	assert_has(&text, "- rejected (m5): Let's go with plan A. — because it costs too much [user m1]\n");
+	assert_has(&text, "- chosen: We'll use plan B for the tests. [user m3]\n");
+	assert_has(&text, "\n- Never push tags. [user m7]\n");
+	assert_has(&text, "- lifted (m9): Never push to main. [user m7]\n");
+	buffer_release(&text);
+	lines_release(&derived.lines);
+}
+
 static void changed_value__overrules_the_old_one(void **state)
 {
 	struct derived derived;
@@ -835,6 +853,7 @@ int main(void)
 		cmocka_unit_test(x12_second_task__first_is_done_second_is_open),
 		cmocka_unit_test(done_that_is_contradicted__leaves_the_task_open),
 		cmocka_unit_test(rejected_option__has_its_reason),
+		cmocka_unit_test(cancelled_plan__is_not_its_neighbour),
 		cmocka_unit_test(changed_value__overrules_the_old_one),
 		cmocka_unit_test(two_rules_in_one_sentence__are_two_items),
 		cmocka_unit_test(rules_in_code_quotations_and_paste__are_not_the_users),
