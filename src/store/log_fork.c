@@ -106,6 +106,17 @@ static int describe(struct log *parent, uint32_t cut, struct session_line *line,
 	return log_node_id(parent, cut, line->through, error);
 }
 
+/* All of them: those that were made without syncing may never have been synced. */
+static int sync_ancestors(const struct log *log, struct bobbin_error *error)
+{
+	for (; log; log = log->base) {
+		int rc = log->platform->sync_data(log->platform->context, log->file);
+		if (rc < 0)
+			return error_set_os(error, -rc, "cannot sync %s", log->name);
+	}
+	return 0;
+}
+
 /* Under the store's lock nobody deletes: what is there now stays until the child's name is there too. */
 static int make_child(struct log *parent, struct log *holder, struct session_line *line, bool new_id,
 	struct bobbin_error *error)
@@ -122,11 +133,8 @@ static int make_child(struct log *parent, struct log *holder, struct session_lin
 	rc = log_check_file(parent, &size, error);
 	if (!rc)
 		rc = log_check_file(holder, &size, error);
-	if (!rc && sync == STORE_SYNC_FULL) {
-		rc = store->platform->sync_data(store->platform->context, holder->file);
-		if (rc < 0)
-			rc = error_set_os(error, -rc, "cannot sync %s", holder->name);
-	}
+	if (!rc && sync == STORE_SYNC_FULL)
+		rc = sync_ancestors(holder, error);
 	if (!rc)
 		rc = log_create_with(store, line, new_id, &file, error);
 	file_close(store->platform, file);

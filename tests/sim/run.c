@@ -17,18 +17,24 @@ struct history {
 
 /* ---- Making one */
 
-static enum sim_step_kind choose_kind(struct sim_random *random)
+/* What the operations of one history have in common. */
+struct flavour {
+	uint32_t slots, trouble, without_sync, forks; /* the latter three in percent */
+};
+
+static enum sim_step_kind choose_kind(struct sim_random *random, const struct flavour *flavour)
 {
 	static const struct {
 		enum sim_step_kind kind;
 		uint32_t weight;
 	} KINDS[] = {{SIM_DO_APPEND, 25}, {SIM_DO_CONTROL, 9}, {SIM_DO_RESULT, 12}, {SIM_DO_EDIT, 7},
 		{SIM_DO_REPEAT, 7}, {SIM_DO_EXPECT, 9}, {SIM_DO_SEVERAL, 5}, {SIM_DO_WRONG, 3},
-		{SIM_DO_REWIND, 5}, {SIM_DO_TITLE, 2}, {SIM_DO_CREATE, 7}, {SIM_DO_FORK, 8},
-		{SIM_DO_DELETE, 3}, {SIM_DO_REFRESH, 5}, {SIM_DO_REOPEN, 5}, {SIM_DO_LIST, 2},
-		{SIM_DO_VERIFY, 2}};
+		{SIM_DO_REWIND, 5}, {SIM_DO_TITLE, 2}, {SIM_DO_CREATE, 7}, {SIM_DO_DELETE, 4},
+		{SIM_DO_REFRESH, 5}, {SIM_DO_REOPEN, 5}, {SIM_DO_LIST, 2}, {SIM_DO_VERIFY, 2}};
 	uint32_t sum = 0;
 
+	if (sim_random_percent(random, flavour->forks))
+		return SIM_DO_FORK;
 	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
 		sum += KINDS[i].weight;
 	uint32_t choice = sim_random_below(random, sum);
@@ -39,11 +45,12 @@ static enum sim_step_kind choose_kind(struct sim_random *random)
 	}
 }
 
-static struct sim_step choose_step(struct sim_random *random, uint32_t slots)
+static struct sim_step choose_step(struct sim_random *random, const struct flavour *flavour)
 {
-	struct sim_step step = {.kind = choose_kind(random)};
+	struct sim_step step = {.kind = choose_kind(random, flavour)};
 	step.writer = (uint8_t)sim_random_below(random, SIM_WRITERS);
-	step.slot = (uint8_t)sim_random_below(random, slots);
+	step.slot = (uint8_t)sim_random_below(random, flavour->slots);
+	step.without_sync = sim_random_percent(random, flavour->without_sync);
 	step.a = (uint32_t)sim_random_next(random);
 	step.b = (uint32_t)sim_random_next(random);
 	step.c = (uint32_t)sim_random_next(random);
@@ -56,13 +63,15 @@ static uint8_t choose_call(struct sim_random *random)
 	return (uint8_t)(1 + sim_random_below(random, sim_random_percent(random, 60) ? 12 : 40));
 }
 
-static struct sim_operation choose_operation(struct sim_random *random, uint32_t slots, uint32_t trouble)
+static struct sim_operation choose_operation(struct sim_random *random, const struct flavour *flavour)
 {
 	static const uint8_t CALLS[] = {
 		SIM_WRITE, SIM_WRITE, SIM_SYNC, SIM_READ, SIM_NAME, SIM_TRUNCATE | SIM_WRITE, SIM_LOCK};
-	struct sim_operation operation = {.step = choose_step(random, slots)};
+	struct sim_operation operation = {.step = choose_step(random, flavour)};
 
-	operation.inner = choose_step(random, slots);
+	uint32_t trouble = flavour->trouble;
+
+	operation.inner = choose_step(random, flavour);
 	if (sim_random_percent(random, 60))
 		operation.inner.slot = operation.step.slot;
 	operation.inner.writer =
@@ -102,13 +111,17 @@ static void try_again(struct sim_random *random, struct sim_operation *died)
 static void make_history(uint64_t seed, struct history *ret_history)
 {
 	struct sim_random random = {seed * 2 + 1};
-	uint32_t slots = 1 + sim_random_below(&random, SIM_SLOTS),
-		 trouble = 4 + sim_random_below(&random, 16);
+	struct flavour flavour = {
+		.slots = 1 + sim_random_below(&random, SIM_SLOTS),
+		.trouble = 4 + sim_random_below(&random, 16),
+		.without_sync = sim_random_below(&random, 3) * 30,
+		.forks = sim_random_percent(&random, 30) ? 20 : 6,
+	};
 
 	ret_history->seed = seed;
 	ret_history->count = 10 + sim_random_below(&random, 90);
 	for (size_t i = 0; i < ret_history->count; i++)
-		ret_history->operations[i] = choose_operation(&random, slots, trouble);
+		ret_history->operations[i] = choose_operation(&random, &flavour);
 	for (size_t i = 0; i + 2 < ret_history->count; i++)
 		if (ret_history->operations[i].die_at && !ret_history->operations[i].power)
 			try_again(&random, &ret_history->operations[i]);

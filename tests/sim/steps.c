@@ -59,10 +59,10 @@ void sim_step_create(struct sim_world *world, struct sim_writer *writer, const s
 
 	set_id(id, step->slot);
 	bool taken = name_exists(world, id);
-	int number = sim_ledger_add_log(&world->ledger, id, step->a % 4 != 0);
+	int number = sim_ledger_add_log(&world->ledger, id, !step->without_sync);
 	set_create_options(&world->ledger.logs[number], number, owner, &options);
 	sim_handle_close(handle);
-	sim_tell(world, " create %s as i%d%s", id, number, step->a % 4 ? "" : " (sync none)");
+	sim_tell(world, " create %s as i%d%s", id, number, step->without_sync ? " (sync none)" : "");
 	int rc = log_create(writer->store, &options, &handle->log, &error);
 	uint32_t allowed = taken || world->disturbed ? SIM_CODE(BOBBIN_EEXIST) : 0;
 	if (world->disturbed) /* deleted again before it was read */
@@ -88,11 +88,6 @@ struct fork_plan {
 	int cut;    /* node after which it is cut, or -1 */
 	unsigned asked;
 };
-
-static bool fork_without_sync(const struct sim_step *step)
-{
-	return step->b / 2 % 3 == 0;
-}
 
 /* Which messages to keep: so many of the line, or through any one of the tree. */
 static void choose_cut(struct sim_world *world, const struct sim_view *view, const struct sim_step *step,
@@ -183,9 +178,23 @@ static void fork_now(struct sim_world *world, struct sim_writer *writer, struct 
 	}
 }
 
+/* Rather one that is free. */
+static unsigned choose_slot(const struct sim_world *world, const struct sim_step *step)
+{
+	char id[SIM_ID_BYTES];
+
+	for (unsigned i = 0; i < SIM_SLOTS; i++) {
+		unsigned slot = (step->slot + 1 + (step->a + i) % (SIM_SLOTS - 1)) % SIM_SLOTS;
+		set_id(id, slot);
+		if (!name_exists(world, id))
+			return slot;
+	}
+	return (step->slot + 1) % SIM_SLOTS;
+}
+
 void sim_step_fork(struct sim_world *world, struct sim_writer *writer, const struct sim_step *step)
 {
-	unsigned slot = (step->slot + 1 + step->a % (SIM_SLOTS - 1)) % SIM_SLOTS;
+	unsigned slot = choose_slot(world, step);
 	struct fork_plan plan = {.options = LOG_FORK_OPTIONS_INIT};
 	struct sim_handle *handle = sim_world_handle(world, writer, step->slot);
 	struct sim_view *view = make_room(sizeof(*view));
@@ -194,7 +203,7 @@ void sim_step_fork(struct sim_world *world, struct sim_writer *writer, const str
 	set_id(id, slot);
 	bool taken = name_exists(world, id);
 	if (handle && sim_view(&world->ledger, handle->number, view)) {
-		plan.number = sim_ledger_add_log(&world->ledger, id, !fork_without_sync(step));
+		plan.number = sim_ledger_add_log(&world->ledger, id, !step->without_sync);
 		choose_cut(world, view, step, &plan);
 		note_child(world, view, handle->number, &plan);
 		set_create_options(
@@ -202,7 +211,7 @@ void sim_step_fork(struct sim_world *world, struct sim_writer *writer, const str
 		sim_handle_close(&writer->handles[slot]);
 		sim_tell(world, " fork %s (i%d) at %s%u to %s as i%d%s", id_of(world, handle->number),
 			handle->number, plan.options.by_count ? "" : plan.at, plan.asked, id, plan.number,
-			fork_without_sync(step) ? " (sync none)" : "");
+			step->without_sync ? " (sync none)" : "");
 		fork_now(world, writer, handle, &writer->handles[slot], &plan, taken);
 	}
 	free(view);

@@ -46,7 +46,8 @@ enum sim_step_kind {
 struct sim_step {
 	enum sim_step_kind kind;
 	uint8_t writer, slot;
-	uint32_t a, b, c; /* what they choose depends on the kind */
+	bool without_sync; /* of a session that is made: it need not survive a power cut */
+	uint32_t a, b, c;  /* what they choose depends on the kind */
 };
 
 /* One operation of a history. Counts are calls to the disk; 0: not planned. */

@@ -138,6 +138,31 @@ static void new_store__its_name_is_durable(void **state)
 	scratch_remove(dir);
 }
 
+/* The last two were never synced; a durable fork of them rests on both. */
+static void durable_fork__all_it_rests_on_is_synced(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct log *child, *grandchild;
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "one");
+	options.at = SLICE_LITERAL("m1");
+	assert_int_equal(log_fork(log, &options, NULL, &child, &world.error), 0);
+	say(child, "assistant", "two");
+	options.at = SLICE_LITERAL("m2");
+	options.create.sync = STORE_SYNC_FULL;
+	fail_platform_plan(&world.platform, CALL_NONE, 0, 0);
+	assert_int_equal(log_fork(child, &options, NULL, &grandchild, &world.error), 0);
+	assert_int_equal(world.platform.calls[CALL_SYNC_DATA], 3); /* both, and its own header */
+	log_close(grandchild);
+	log_close(child);
+	log_close(log);
+	world_close(&world);
+}
+
 static void delete__a_log_that_cannot_be_examined_is_not_missing(void **state)
 {
 	(void)state;
@@ -159,6 +184,7 @@ int main(void)
 		cmocka_unit_test(second_name__never_becomes_another_session),
 		cmocka_unit_test(aside__is_acknowledged_again),
 		cmocka_unit_test(new_store__its_name_is_durable),
+		cmocka_unit_test(durable_fork__all_it_rests_on_is_synced),
 		cmocka_unit_test(delete__a_log_that_cannot_be_examined_is_not_missing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
