@@ -162,33 +162,52 @@ static bool has_constraint(const struct judge *judge, struct slice statement, bo
 	return false;
 }
 
-/* An item that shows a constraint as binding which the user lifted; unless the same item also states one
- * that binds. */
-static void judge_lifted(struct judge *judge, const struct compact_record *harvest,
-	const struct compact_item *lifted, struct slice statement)
+/* What the harvester found, with the normalised statements of its constraints (empty for other items). */
+struct harvest {
+	struct compact_record record;
+	struct slice *statements;
+};
+
+static int normalise_harvest(struct judge *judge, struct harvest *harvest)
+{
+	harvest->statements =
+		arena_alloc_zero(judge->arena, (harvest->record.count + 1) * sizeof *harvest->statements);
+	if (!harvest->statements)
+		return BOBBIN_ENOMEM;
+	for (size_t i = 0; i < harvest->record.count; i++) {
+		if (harvest->record.items[i].kind != ITEM_CONSTRAINT)
+			continue;
+		harvest->statements[i] = words_normalise(harvest->record.items[i].text, false, judge->arena);
+		if (!harvest->statements[i].data)
+			return BOBBIN_ENOMEM;
+	}
+	return 0;
+}
+
+/* Whether the record's item also states a rule that binds. */
+static bool states_a_binding_one(const struct judge *judge, const struct harvest *harvest, size_t item)
+{
+	for (size_t i = 0; i < harvest->record.count; i++)
+		if (item_is_binding(&harvest->record.items[i]) && covers(judge, item, harvest->statements[i]))
+			return true;
+	return false;
+}
+
+/* Items that show a constraint as binding which the user lifted. */
+static void judge_lifted(struct judge *judge, const struct harvest *harvest, size_t lifted)
 {
 	const struct compact_record *record = judge->verify->record;
 	bool wrong = false;
 
 	for (size_t i = 0; i < record->count; i++) {
-		bool also = false;
-
-		if (!item_is_binding(&record->items[i]) || !covers(judge, i, statement))
-			continue;
-		for (size_t h = 0; h < harvest->count && !also; h++)
-			if (item_is_binding(&harvest->items[h])) {
-				struct slice other =
-					words_normalise(harvest->items[h].text, false, judge->arena);
-
-				also = other.data && covers(judge, i, other);
-			}
-		if (also)
+		if (!item_is_binding(&record->items[i]) || !covers(judge, i, harvest->statements[lifted]) ||
+			states_a_binding_one(judge, harvest, i))
 			continue;
 		violate(judge, VIOLATION_STATE, i, record->items[i].text);
 		wrong = true;
 	}
 	if (wrong)
-		miss(judge, lifted); /* to be shown as what it is */
+		miss(judge, &harvest->record.items[lifted]); /* to be shown as what it is */
 }
 
 static void judge_proof(struct judge *judge, size_t index)
@@ -206,26 +225,24 @@ static int judge_coverage(
 	struct judge *judge, const struct compact_merge_options *options, struct bobbin_error *error)
 {
 	struct compact_merge_options all = {SIZE_MAX, COMPACT_NO_INNER};
-	struct compact_record harvest;
+	struct harvest harvest;
 	int rc = compact_merge_finish(
-		judge->verify->harvest, options ? options : &all, judge->arena, &harvest, error);
+		judge->verify->harvest, options ? options : &all, judge->arena, &harvest.record, error);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < harvest.count && !judge->error; i++) {
-		const struct compact_item *constraint = &harvest.items[i];
-		struct slice statement;
+	if ((rc = normalise_harvest(judge, &harvest)))
+		return error_set(error, rc, "out of memory while verifying a record");
+	for (size_t i = 0; i < harvest.record.count && !judge->error; i++) {
+		const struct compact_item *constraint = &harvest.record.items[i];
 
 		if (constraint->kind != ITEM_CONSTRAINT)
 			continue;
-		statement = words_normalise(constraint->text, false, judge->arena);
-		if (!statement.data)
-			return error_set(error, BOBBIN_ENOMEM, "out of memory while verifying a record");
 		judge->result.constraints++;
-		if (!has_constraint(judge, statement, constraint->state == STATE_BINDING))
+		if (!has_constraint(judge, harvest.statements[i], constraint->state == STATE_BINDING))
 			miss(judge, constraint);
 		if (constraint->state != STATE_BINDING)
-			judge_lifted(judge, &harvest, constraint, statement);
+			judge_lifted(judge, &harvest, i);
 	}
 	return 0;
 }
