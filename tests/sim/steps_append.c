@@ -221,8 +221,10 @@ static void plan_repeat(struct append *append, const struct sim_step *step)
 	append->entries[append->count++] = found;
 	append->again = true;
 	append->repeats = node;
-	if (node < 0) /* lost, or never there: it is written anew */
+	if (node < 0) { /* lost, or never there: it is written anew, and what rested on it stays broken */
+		ledger->logs[entry->log].doubtful |= entry->doubtful;
 		entry->lost = entry->doubtful = false;
+	}
 	if (entry->parent_kind == SIM_AT_ID && sim_view_find(append->view, entry->parent) < 0)
 		append->allowed |= SIM_CODE(BOBBIN_EINPUT);
 }
