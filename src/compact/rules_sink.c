@@ -35,6 +35,8 @@ static uint64_t hash_of(const struct compact_item *item)
 
 static bool is_same(const struct compact_item *a, const struct compact_item *b)
 {
+	if (a->kind == ITEM_SIGNAL && a->sources[0].place != b->sources[0].place)
+		return false; /* each is about what came before it */
 	return a->kind == b->kind && a->state == b->state && a->target == b->target &&
 	       slice_equal(a->text, b->text);
 }
