@@ -210,6 +210,27 @@ static void compare_node(struct comparison *comparison, int at, struct arena *ar
 		DIFFERS(comparison, "whether %s is on the line", id);
 }
 
+/* Late results are those that hang on their call, oldest first. */
+static void compare_late(struct comparison *comparison, int at, struct arena *arena)
+{
+	uint32_t *nodes, count, expected = 0;
+
+	if (log_late_results(comparison->log, comparison->nodes[at], arena, &nodes, &count)) {
+		DIFFERS(comparison, "late results cannot be had");
+		return;
+	}
+	for (int i = at + 1; i < comparison->view->count; i++) {
+		const struct sim_node *node = &comparison->view->nodes[i];
+		if (!node->late || node->parent != at)
+			continue;
+		if (expected < count && nodes[expected] != comparison->nodes[i])
+			DIFFERS(comparison, "late result %u of message %d", expected, at);
+		expected++;
+	}
+	if (count != expected)
+		DIFFERS(comparison, "%u late results of message %d, not %u", count, at, expected);
+}
+
 static void compare_nodes(struct comparison *comparison)
 {
 	struct arena arena = ARENA_INIT;
@@ -226,13 +247,36 @@ static void compare_nodes(struct comparison *comparison)
 		DIFFERS(comparison, "%d messages, not %d", at, comparison->view->count);
 		return;
 	}
-	for (int i = 0; i < at; i++)
+	for (int i = 0; i < at; i++) {
 		compare_node(comparison, i, &arena);
+		compare_late(comparison, i, &arena);
+	}
 	uint32_t head = log_head(comparison->log);
 	if ((head == NODE_NONE ? -1 : ours(comparison, head)) != comparison->view->head)
 		DIFFERS(comparison, "the head is %d, not %d", head == NODE_NONE ? -1 : ours(comparison, head),
 			comparison->view->head);
 	arena_release(&arena);
+}
+
+static enum record_kind kind_of(const struct sim_entry *entry)
+{
+	static const struct {
+		const char *type;
+		enum record_kind kind;
+	} TYPES[] = {{"usage", RECORD_USAGE}, {"run", RECORD_RUN}, {"segment", RECORD_SEGMENT},
+		{"compaction", RECORD_COMPACTION}, {"clear", RECORD_CLEAR}};
+
+	if (entry->kind <= SIM_TOOL)
+		return RECORD_MESSAGE;
+	if (entry->kind != SIM_CONTROL)
+		return entry->kind == SIM_REWIND ? RECORD_REWIND : RECORD_SESSION;
+	for (size_t i = 0; i < sizeof(TYPES) / sizeof(TYPES[0]); i++) {
+		char member[40];
+		snprintf(member, sizeof(member), ",\"type\":\"%s\",", TYPES[i].type);
+		if (strstr(entry->members, member))
+			return TYPES[i].kind;
+	}
+	return RECORD_OTHER;
 }
 
 /* Every record's bytes, in order, are those of a line of ours. */
@@ -243,7 +287,10 @@ static void compare_records(struct comparison *comparison, const struct sim_scan
 	struct arena arena = ARENA_INIT;
 	const char *title = "";
 	char expected_title[SIM_ID_BYTES] = "";
+	uint32_t newest[RECORD_KINDS];
 
+	for (int kind = 0; kind < RECORD_KINDS; kind++)
+		newest[kind] = kind == RECORD_SESSION ? 0 : RECORD_NONE; /* the header */
 	if (log_record_count(comparison->log) != scan->count + 1)
 		DIFFERS(comparison, "%u records, not %zu", log_record_count(comparison->log),
 			scan->count + 1);
@@ -256,9 +303,17 @@ static void compare_records(struct comparison *comparison, const struct sim_scan
 		if (rc || record.offset != line->offset || record.seq != line->seq || json.len != line->len ||
 			memcmp(json.text, file->data + line->offset, line->len) != 0)
 			DIFFERS(comparison, "record %zu differs", i + 1);
+		enum record_kind kind = kind_of(&comparison->world->ledger.entries[line->entry]);
+		if (record.kind != kind || record.previous != newest[kind])
+			DIFFERS(comparison, "record %zu is of kind %d after %u", i + 1, (int)record.kind,
+				record.previous);
+		newest[kind] = (uint32_t)i + 1;
 		if (comparison->world->ledger.entries[line->entry].kind == SIM_TITLE)
 			snprintf(expected_title, sizeof(expected_title), "t%d", line->entry);
 	}
+	for (int kind = 0; kind < RECORD_KINDS; kind++)
+		if (log_newest(comparison->log, (enum record_kind)kind) != newest[kind])
+			DIFFERS(comparison, "the newest record of kind %d", kind);
 	title = log_info(comparison->log)->title;
 	if (strcmp(title, expected_title) != 0)
 		DIFFERS(comparison, "the title is '%s', not '%s'", title, expected_title);
