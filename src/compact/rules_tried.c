@@ -33,10 +33,23 @@ struct outcome {
 
 /* ---- What a result says */
 
+static bool is_letter_or_digit(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
+}
+
+/* Not inside a word or a path: what is left of one is another. */
 static struct slice shorten(struct slice text, size_t max)
 {
+	if (text.len <= max)
+		return text;
 	text.len = utf8_truncate(text.data, text.len, max);
-	return text;
+	for (size_t at = text.len; at > max / 2; at--)
+		if (memchr(" ,;\t\n", text.data[at - 1], 5))
+			return slice_trim((struct slice){text.data, at - 1});
+	while (text.len && (is_letter_or_digit(text.data[text.len - 1]) || memchr("/._-\\:", text.data[text.len - 1], 6)))
+		text.len--;
+	return slice_trim(text);
 }
 
 static long number_after(const struct statement *statement, const struct cue *cue)
