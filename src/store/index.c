@@ -11,78 +11,51 @@ void index_init(struct index *index, const struct index *base, uint32_t base_cou
 	*index = (struct index){.base = base, .base_count = base_count, .base_through = through};
 	buffer_init(&index->texts, SIZE_MAX - 1);
 	for (int kind = 0; kind < RECORD_KINDS; kind++)
-		index->newest[kind] = RECORD_NONE;
-	index->head = base ? through : NODE_NONE;
-	index->newest_late = NODE_NONE;
-	index->last_seq = base ? index_node(base, through)->seq : 0;
-	index->position.line = 1;
+		index->state.newest[kind] = RECORD_NONE;
+	index->state.head = base ? through : NODE_NONE;
+	index->state.newest_late = NODE_NONE;
+	index->state.last_seq = base ? index_node(base, through).seq : 0;
+	index->state.position.line = 1;
 }
 
 void index_release(struct index *index)
 {
 	mem_free(index->nodes);
-	mem_free(index->records);
-	mem_free(index->calls);
+	mem_free(index->controls);
 	mem_free(index->faults);
 	buffer_release(&index->texts);
-	table_release(&index->ids);
-	table_release(&index->children);
-	table_release(&index->call_ids);
+	table_release(&index->keys);
 }
 
 struct index_mark index_mark(const struct index *index)
 {
-	struct index_mark mark = {
-		.node_count = index->node_count,
-		.record_count = index->record_count,
-		.call_count = index->call_count,
-		.fault_count = index->fault_count,
-		.texts_len = index->texts.len,
-		.head = index->head,
-		.newest_late = index->newest_late,
-		.damage = index->damage,
-		.last_seq = index->last_seq,
-		.fault_total = index->fault_total,
-		.position = index->position,
-	};
-	memcpy(mark.newest, index->newest, sizeof(mark.newest));
-	return mark;
+	return (struct index_mark){index->state, index->texts.len, index->keys.count};
 }
 
 void index_rollback(struct index *index, const struct index_mark *mark)
 {
-	index->node_count = mark->node_count;
-	index->record_count = mark->record_count;
-	index->call_count = mark->call_count;
-	index->fault_count = mark->fault_count;
 	index->texts.error = 0;
 	if (index->texts.len > mark->texts_len)
 		buffer_truncate(&index->texts, mark->texts_len);
-	index->head = mark->head;
-	index->newest_late = mark->newest_late;
-	index->damage = mark->damage;
-	index->last_seq = mark->last_seq;
-	index->fault_total = mark->fault_total;
-	index->position = mark->position;
-	memcpy(index->newest, mark->newest, sizeof(mark->newest));
-	table_truncate(&index->ids, mark->node_count);
-	table_truncate(&index->children, mark->node_count);
-	table_truncate(&index->call_ids, mark->call_count);
+	index->state = mark->state;
+	table_truncate(&index->keys, mark->key_count);
 }
 
 int index_add_fault(struct index *index, enum fault_kind kind, uint64_t line, uint64_t offset,
 	uint64_t length, bool loses)
 {
-	if (index->fault_count < LIMIT_FAULTS_REPORTED) {
-		if (mem_grow((void **)&index->faults, &index->fault_cap, (size_t)index->fault_count + 1,
+	struct index_state *state = &index->state;
+
+	if (state->fault_count < LIMIT_FAULTS_REPORTED) {
+		if (mem_grow((void **)&index->faults, &index->fault_cap, (size_t)state->fault_count + 1,
 			    sizeof(*index->faults)) < 0)
 			return BOBBIN_ENOMEM;
-		index->faults[index->fault_count++] =
+		index->faults[state->fault_count++] =
 			(struct log_fault){.kind = kind, .line = line, .offset = offset, .length = length};
 	}
-	index->fault_total++;
+	state->fault_total++;
 	if (loses)
-		index->damage++;
+		state->damage++;
 	return 0;
 }
 
@@ -99,9 +72,15 @@ uint64_t index_chain(uint64_t parent_chain, uint32_t crc, uint32_t length)
 	return mix(mix(parent_chain) ^ ((uint64_t)crc << 32 | length));
 }
 
+uint32_t index_key(enum key_kind kind, uint64_t value)
+{
+	uint64_t hash = mix(value + (uint64_t)kind);
+	return (uint32_t)(hash ^ hash >> 32);
+}
+
 uint32_t index_count(const struct index *index)
 {
-	return index->base_count + index->node_count;
+	return index->base_count + index->state.node_count;
 }
 
 const struct index *index_of(const struct index *index, uint32_t node, uint32_t *ret_level)
@@ -117,22 +96,64 @@ const struct index *index_of(const struct index *index, uint32_t node, uint32_t 
 	return index;
 }
 
-const struct index_node *index_node(const struct index *index, uint32_t node)
+static struct index_node own_node(const struct index *index, uint32_t ordinal)
+{
+	static const struct index_node nowhere = {
+		.parent = NODE_NONE, .jump = NODE_NONE, .head = NODE_NONE, .previous_late = NODE_NONE};
+
+	if (ordinal >= index->state.node_count)
+		return nowhere;
+	return index->nodes[ordinal - index->first_node];
+}
+
+struct index_node index_node(const struct index *index, uint32_t node)
 {
 	index = index_of(index, node, NULL);
-	return &index->nodes[node - index->base_count];
+	return own_node(index, node - index->base_count);
+}
+
+struct index_control index_control(const struct index *index, uint32_t control)
+{
+	return index->controls[control - index->first_control];
+}
+
+uint32_t index_record_count(const struct index *index)
+{
+	return index->state.node_count + index->state.control_count;
+}
+
+bool index_record(
+	const struct index *index, uint32_t record, struct index_control *ret_control, uint32_t *ret_node)
+{
+	uint32_t low = 0, high = index->state.control_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (index_control(index, middle).record < record)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < index->state.control_count) {
+		*ret_control = index_control(index, low);
+		if (ret_control->record == record)
+			return true;
+	}
+	/* `low` control records stand before it: all others are messages. */
+	*ret_node = index->base_count + record - low;
+	return false;
 }
 
 uint32_t index_ancestor(const struct index *index, uint32_t node, uint32_t depth)
 {
 	while (node != NODE_NONE) {
-		const struct index_node *entry = index_node(index, node);
-		if (entry->depth == depth)
+		struct index_node entry = index_node(index, node);
+		if (entry.depth == depth)
 			return node;
-		if (entry->depth < depth)
+		if (entry.depth < depth)
 			return NODE_NONE;
-		bool far = entry->jump != NODE_NONE && index_node(index, entry->jump)->depth >= depth;
-		node = far ? entry->jump : entry->parent;
+		bool far = entry.jump != NODE_NONE && index_node(index, entry.jump).depth >= depth;
+		node = far ? entry.jump : entry.parent;
 	}
 	return NODE_NONE;
 }
@@ -141,7 +162,7 @@ bool index_on_line(const struct index *index, uint32_t node, uint32_t head)
 {
 	if (node == NODE_NONE || head == NODE_NONE)
 		return false;
-	return index_ancestor(index, head, index_node(index, node)->depth) == node;
+	return index_ancestor(index, head, index_node(index, node).depth) == node;
 }
 
 bool index_has(const struct index *index, uint32_t node)
@@ -149,32 +170,80 @@ bool index_has(const struct index *index, uint32_t node)
 	if (node >= index_count(index))
 		return false;
 	for (; node < index->base_count; index = index->base) {
-		const struct index_node *entry = index_node(index, node);
 		if (index_on_line(index, node, index->base_through))
 			continue;
-		if (!(entry->flags & NODE_LATE) || !index_on_line(index, entry->parent, index->base_through))
+		struct index_node entry = index_node(index, node);
+		if (!(entry.flags & NODE_LATE) || !index_on_line(index, entry.parent, index->base_through))
 			return false;
 	}
 	return true;
 }
 
-static struct slice text_at(const struct index *index, uint64_t at, size_t len)
+/* ---- Texts -----------------------------------------------------------------------------------------------
+ */
+
+/* All texts of a node in one piece. */
+static struct slice texts_of(const struct index *index, const struct index_node *entry)
 {
-	return len ? (struct slice){index->texts.data + at, len} : (struct slice){NULL, 0};
+	if (!entry->text_len)
+		return (struct slice){NULL, 0};
+	return (struct slice){index->texts.data + entry->text_at, entry->text_len};
 }
 
 struct slice index_own_id(const struct index *index, uint32_t node)
 {
-	index = index_of(index, node, NULL);
-	const struct index_node *entry = &index->nodes[node - index->base_count];
-	return text_at(index, entry->id_at, entry->id_len);
+	struct index_node entry = index_node(index, node);
+	struct slice texts = texts_of(index_of(index, node, NULL), &entry);
+
+	return entry.id_len && texts.data ? (struct slice){texts.data, entry.id_len}
+					  : (struct slice){NULL, 0};
 }
 
 struct slice index_call_id(const struct index *index, uint32_t node)
 {
-	index = index_of(index, node, NULL);
-	const struct index_node *entry = &index->nodes[node - index->base_count];
-	return text_at(index, entry->call_at, entry->call_len);
+	struct index_node entry = index_node(index, node);
+	struct slice texts = texts_of(index_of(index, node, NULL), &entry);
+
+	return entry.call_len && texts.data ? (struct slice){texts.data + entry.id_len, entry.call_len}
+					    : (struct slice){NULL, 0};
+}
+
+bool index_has_call(const struct index *index, uint32_t node, struct slice id)
+{
+	struct index_node entry = index_node(index, node);
+	struct slice texts = texts_of(index_of(index, node, NULL), &entry);
+	size_t at = (size_t)entry.id_len + entry.call_len;
+	uint32_t len;
+
+	/* Each with its length before it. */
+	while (texts.data && at + sizeof(len) <= texts.len) {
+		memcpy(&len, texts.data + at, sizeof(len));
+		at += sizeof(len);
+		if (len > texts.len - at)
+			break;
+		if (slice_equal((struct slice){texts.data + at, len}, id))
+			return true;
+		at += len;
+	}
+	return false;
+}
+
+/* ---- Finding ---------------------------------------------------------------------------------------------
+ */
+
+void key_walk_init(struct key_walk *walk, const struct index *index, uint32_t key)
+{
+	*walk = (struct key_walk){index, key, table_first(&index->keys, key)};
+}
+
+uint32_t key_walk_next(struct key_walk *walk)
+{
+	uint32_t item = walk->item;
+
+	if (item == TABLE_NONE)
+		return NODE_NONE;
+	walk->item = table_next(&walk->index->keys, item);
+	return walk->index->keys.items[item].value;
 }
 
 /* m<seq> as a number; 0 if it is not of that form or too large. */
@@ -191,51 +260,118 @@ static uint64_t reserved_number(struct slice id)
 	return number;
 }
 
-/* The oldest own node of `level` with this id that is below `limit` and part of `index`. */
-static uint32_t find_in(const struct index *index, const struct index *level, uint32_t limit, struct slice id,
-	uint64_t hash, uint64_t seq)
-{
-	uint32_t found = NODE_NONE;
+/* One file's nodes that count for a session: those below the cut of the file above. */
+struct level {
+	const struct index *session, *index;
+	uint32_t limit;
+};
 
-	for (uint32_t i = table_first(&level->ids, hash); i != TABLE_NONE; i = table_next(&level->ids, i)) {
-		const struct index_node *entry = &level->nodes[i];
-		uint32_t node = level->base_count + i;
-		bool same = entry->id_len ? slice_equal(text_at(level, entry->id_at, entry->id_len), id)
-					  : seq && entry->seq == seq;
-		if (same && node < limit && index_has(index, node))
+static bool counts(const struct level *level, uint32_t node)
+{
+	return node < level->limit && index_has(level->session, node);
+}
+
+/* The oldest node of a level with this id as its own. */
+static uint32_t find_text(const struct level *level, struct slice id)
+{
+	uint32_t found = NODE_NONE, ordinal;
+	struct key_walk walk;
+
+	key_walk_init(&walk, level->index, index_key(KEY_ID, hash_bytes(id.data, id.len)));
+	while ((ordinal = key_walk_next(&walk)) != NODE_NONE) {
+		uint32_t node = level->index->base_count + ordinal;
+		if (slice_equal(index_own_id(level->index, node), id) && counts(level, node))
 			found = node;
 	}
 	return found;
 }
 
-uint32_t index_find(const struct index *index, struct slice id)
+/* Whether this node is found by m<seq>; `named`: not if it has an id of its own. */
+static bool has_seq(const struct level *level, uint32_t ordinal, uint64_t seq, bool named)
 {
-	uint64_t hash = hash_bytes(id.data, id.len), seq = reserved_number(id);
-	uint32_t limit = NODE_NONE;
+	struct index_node entry = own_node(level->index, ordinal);
 
-	for (const struct index *level = index; level; limit = level->base_count, level = level->base) {
-		uint32_t found = find_in(index, level, limit, id, hash, seq);
+	return entry.seq == seq && !(named && entry.id_len) &&
+	       counts(level, level->index->base_count + ordinal);
+}
+
+/* The oldest node of a level with this number: among those in order by halving, the others by key. */
+static uint32_t find_seq(const struct level *level, uint64_t seq, bool named)
+{
+	const struct index *index = level->index;
+	uint32_t low = 0, high = index->state.sorted_count, found = NODE_NONE, ordinal;
+	struct key_walk walk;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (own_node(index, middle).seq < seq)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < index->state.sorted_count && has_seq(level, low, seq, named))
+		return index->base_count + low;
+	if (index->state.sorted_count == index->state.node_count)
+		return NODE_NONE;
+	key_walk_init(&walk, index, index_key(KEY_SEQ, seq));
+	while ((ordinal = key_walk_next(&walk)) != NODE_NONE)
+		if (has_seq(level, ordinal, seq, named))
+			found = index->base_count + ordinal;
+	return found;
+}
+
+static uint32_t find(const struct index *index, struct slice id, bool named)
+{
+	uint64_t seq = reserved_number(id);
+	struct level level = {index, index, NODE_NONE};
+
+	for (; level.index; level.limit = level.index->base_count, level.index = level.index->base) {
+		uint32_t by_text = named ? find_text(&level, id) : NODE_NONE;
+		uint32_t by_seq = seq ? find_seq(&level, seq, named) : NODE_NONE;
+		uint32_t found = by_text < by_seq ? by_text : by_seq;
 		if (found != NODE_NONE)
 			return found;
 	}
 	return NODE_NONE;
 }
 
+uint32_t index_find_named(const struct index *index, struct slice id)
+{
+	return find(index, id, true);
+}
+
+uint32_t index_find(const struct index *index, struct slice id)
+{
+	uint32_t found = find(index, id, true);
+	return found != NODE_NONE ? found : find(index, id, false);
+}
+
+static int each_child_of(
+	const struct level *level, uint32_t node, int (*each)(void *data, uint32_t child), void *data)
+{
+	const struct index *index = level->index;
+	struct key_walk walk;
+	uint32_t ordinal, next = node + 1;
+	int rc = 0;
+
+	key_walk_init(&walk, index, index_key(KEY_CHILD, node));
+	while (!rc && (ordinal = key_walk_next(&walk)) != NODE_NONE)
+		if (own_node(index, ordinal).parent == node && counts(level, index->base_count + ordinal))
+			rc = each(data, index->base_count + ordinal);
+	/* The one that directly follows has no key. */
+	if (!rc && node != NODE_NONE && next >= index->base_count && next < index_count(index) &&
+		index_node(index, next).parent == node && counts(level, next))
+		rc = each(data, next);
+	return rc;
+}
+
 int index_each_child(
 	const struct index *index, uint32_t node, int (*each)(void *data, uint32_t child), void *data)
 {
-	uint32_t limit = NODE_NONE;
+	struct level level = {index, index, NODE_NONE};
+	int rc = 0;
 
-	for (const struct index *level = index; level; limit = level->base_count, level = level->base) {
-		for (uint32_t i = table_first(&level->children, node); i != TABLE_NONE;
-			i = table_next(&level->children, i)) {
-			uint32_t child = level->base_count + i;
-			int rc = 0;
-			if (level->nodes[i].parent == node && child < limit && index_has(index, child))
-				rc = each(data, child);
-			if (rc)
-				return rc;
-		}
-	}
-	return 0;
+	for (; !rc && level.index; level.limit = level.index->base_count, level.index = level.index->base)
+		rc = each_child_of(&level, node, each, data);
+	return rc;
 }

@@ -7,12 +7,18 @@
  *	base index (parent's)     nodes 0 … 6
  *	this index                base_count 4: nodes 0 … 3 are the base's, its own begin with 4
  *
- * Entries have a fixed size and refer to each other by number, so that they can be kept in a file as they
- * are.
+ *	own entries   0 … first_node - 1: in the index file (index_file.h)   first_node …: in memory
+ *
+ * Entries have a fixed size and refer to each other by number. "Ordinals" number a log's own nodes from 0.
+ *
+ * KEYS lead from a hash to nodes: client's ids, ids of calls, children that do not directly follow their
+ * parent, sequence numbers out of order. A key is a hint; what it leads to is compared.
  *
  * Invariants: (1) a node's parent, jump pointer, turn and round have smaller numbers or lie before it on its
  * line: there are no cycles; (2) sums are those of the parent plus its own; (3) index_rollback leaves exactly
- * what was there at the mark; (4) after a failed index_add_… the caller rolls back.
+ * what was there at the mark; (4) after a failed index_add_… the caller rolls back; (5) where entries are
+ * kept makes no difference: when the index file fails, what was in it is read from the log again, and if that
+ * fails, too, index_failed says so and no answer counts.
  */
 #ifndef STORE_INDEX_H
 #define STORE_INDEX_H
@@ -32,34 +38,29 @@ struct index_node {
 	uint64_t chain;	      /* index_chain over the line up to here */
 	uint64_t tokens_sum;  /* estimated, along the line, this one included */
 	uint64_t bytes_sum;   /* of records, along the line, this one included */
-	uint64_t visible_sum; /* of what the model sees, in bytes */
 	uint64_t fixed_sum;   /* of the tokens in tokens_sum, those of images and frames: no text */
-	uint64_t id_at;	      /* own id and call id: places in `texts` */
-	uint64_t call_at;
+	uint64_t text_at;     /* place of its texts: own id, id of the call it answers, ids of its calls */
 	uint32_t length, crc; /* of the record */
 	uint32_t parent, jump, depth;
 	uint32_t turn, round; /* depths on its line (transcript/path.h) */
 	uint32_t calls;
 	uint32_t damage; /* lines lost in the file before it */
 	uint32_t record;
+	uint32_t head; /* once this record counts */
 	uint32_t call_len;
+	uint32_t text_len;
 	uint32_t previous_late; /* of a late result: the one before it in the same file, or NODE_NONE */
 	uint16_t id_len;	/* 0: the id is m<seq> */
 	uint8_t role, origin, marker, flags;
 	struct token_classes classes_sum;
 };
 
-struct index_record {
+/* A record that is no message. */
+struct index_control {
 	uint64_t offset, seq;
 	uint32_t length, crc;
-	uint32_t node, head, previous;
+	uint32_t record, head, previous;
 	uint32_t kind;
-};
-
-/* One call of an assistant message. */
-struct index_call {
-	uint64_t id_at;
-	uint32_t id_len, node;
 };
 
 /* Where reading goes on. */
@@ -69,19 +70,11 @@ struct index_position {
 	bool tail_open; /* the bytes before offset do not end in a line break */
 };
 
-struct index {
-	const struct index *base;
-	uint32_t base_count, base_through;
-
-	struct index_node *nodes;
-	struct index_record *records;
-	struct index_call *calls;
-	struct log_fault *faults;
-	size_t node_cap, record_cap, call_cap, fault_cap;
-	uint32_t node_count, record_count, call_count, fault_count;
-	struct buffer texts;
-	struct table ids, children, call_ids; /* items: own nodes, own nodes by parent, calls */
-
+/* What adding records changes besides adding entries, and a rollback sets back. */
+struct index_state {
+	uint32_t node_count, control_count; /* own ones, wherever they are kept */
+	uint32_t sorted_count;		    /* so many own nodes at the start have growing sequence numbers */
+	uint32_t fault_count;
 	uint32_t newest[RECORD_KINDS];
 	uint32_t head;
 	uint32_t newest_late; /* of the own ones */
@@ -91,14 +84,26 @@ struct index {
 	struct index_position position;
 };
 
+struct index {
+	const struct index *base;
+	uint32_t base_count, base_through;
+
+	uint32_t first_node, first_control; /* so many own entries are not in memory */
+	struct index_node *nodes;
+	struct index_control *controls;
+	struct log_fault *faults;
+	size_t node_cap, control_cap, fault_cap;
+	struct buffer texts;
+	struct table keys;
+
+	struct index_state state;
+};
+
 /* Everything a rollback needs. */
 struct index_mark {
-	uint32_t node_count, record_count, call_count, fault_count;
+	struct index_state state;
 	size_t texts_len;
-	uint32_t newest[RECORD_KINDS];
-	uint32_t head, newest_late, damage;
-	uint64_t last_seq, fault_total;
-	struct index_position position;
+	uint32_t key_count;
 };
 
 /* Empty; with a base, its nodes below `base_count` are there, the head is `through` and seq goes on after it.
@@ -125,19 +130,45 @@ int index_add_fault(struct index *index, enum fault_kind kind, uint64_t line, ui
 	uint64_t length, bool loses);
 
 uint32_t index_count(const struct index *index);
-const struct index_node *index_node(const struct index *index, uint32_t node); /* node < index_count */
+uint32_t index_record_count(const struct index *index); /* own ones */
+/* Of a node that is not there: an entry without parent, at depth 0. */
+struct index_node index_node(const struct index *index, uint32_t node);
+struct index_control index_control(const struct index *index, uint32_t control); /* own ones only */
+/* An own record by its number: true if it is a control record, else it is the node ret_node. */
+bool index_record(
+	const struct index *index, uint32_t record, struct index_control *ret_control, uint32_t *ret_node);
 /* The index whose own entries have `node`; ret_level (NULL allowed): how far down. */
 const struct index *index_of(const struct index *index, uint32_t node, uint32_t *ret_level);
 /* Part of this session: all own ones, of the inherited files' the line to the cut and its late results. */
 bool index_has(const struct index *index, uint32_t node);
 uint32_t index_ancestor(const struct index *index, uint32_t node, uint32_t depth);
 bool index_on_line(const struct index *index, uint32_t node, uint32_t head);
-uint32_t index_find(const struct index *index, struct slice id);      /* NODE_NONE */
+
+/* By id: as given, or m<seq> of a message that was given none. NODE_NONE. */
+uint32_t index_find_named(const struct index *index, struct slice id);
+/* The same, and if there is none, any message by m<seq>. */
+uint32_t index_find(const struct index *index, struct slice id);
+
+/* Valid until four more texts were asked for. */
 struct slice index_own_id(const struct index *index, uint32_t node);  /* {NULL, 0}: m<seq> */
 struct slice index_call_id(const struct index *index, uint32_t node); /* of a result */
-/* Calls `each` for the children of `node` in no order; BOBBIN_ENOMEM from it ends the walk. */
+bool index_has_call(const struct index *index, uint32_t node, struct slice id);
+
+/* Calls `each` for the children of `node`, those of the newest file first, the newest first; what it returns
+ * other than 0 ends the walk. */
 int index_each_child(
 	const struct index *index, uint32_t node, int (*each)(void *data, uint32_t child), void *data);
+
+enum key_kind { KEY_ID, KEY_CALL, KEY_CHILD, KEY_SEQ };
+uint32_t index_key(enum key_kind kind, uint64_t value); /* value: hash_bytes of a text, a number */
+
+/* Own ordinals that a key may stand for, newest first, each followed by older ones; NODE_NONE at the end. */
+struct key_walk {
+	const struct index *index;
+	uint32_t key, item;
+};
+void key_walk_init(struct key_walk *walk, const struct index *index, uint32_t key);
+uint32_t key_walk_next(struct key_walk *walk);
 
 /* The chained hash of a message, from its parent's (0 for a root), the CRC-32C and the length of its record:
  * mix(mix(parent) ^ (crc << 32 | length)) with the finaliser of SplitMix64 as mix. */

@@ -28,26 +28,28 @@ static uint32_t batch_at(const struct index *index, uint32_t node)
 {
 	if (node == NODE_NONE)
 		return NODE_NONE;
-	const struct index_node *entry = index_node(index, node);
-	if (entry->role == ROLE_TOOL)
-		node = index_ancestor(index, node, entry->round);
-	return index_node(index, node)->calls ? node : NODE_NONE;
+	struct index_node entry = index_node(index, node);
+	if (entry.role == ROLE_TOOL) {
+		node = index_ancestor(index, node, entry.round);
+		entry = index_node(index, node);
+	}
+	return entry.calls ? node : NODE_NONE;
 }
 
 /* The newest message of this session that has a call of this id; with `batch`, only that one. */
 static uint32_t find_call(const struct index *index, struct slice id, uint32_t batch)
 {
-	uint64_t hash = hash_bytes(id.data, id.len);
-	uint32_t limit = NODE_NONE;
+	uint32_t key = index_key(KEY_CALL, hash_bytes(id.data, id.len));
+	uint32_t limit = NODE_NONE, ordinal;
 
 	for (const struct index *level = index; level; limit = level->base_count, level = level->base) {
-		for (uint32_t i = table_first(&level->call_ids, hash); i != TABLE_NONE;
-			i = table_next(&level->call_ids, i)) {
-			const struct index_call *call = &level->calls[i];
-			struct slice text = {level->texts.data + call->id_at, call->id_len};
-			if (call->node < limit && (batch == NODE_NONE || call->node == batch) &&
-				slice_equal(text, id) && index_has(index, call->node))
-				return call->node;
+		struct key_walk walk;
+		key_walk_init(&walk, level, key);
+		while ((ordinal = key_walk_next(&walk)) != NODE_NONE) {
+			uint32_t node = level->base_count + ordinal;
+			if (node < limit && (batch == NODE_NONE || node == batch) &&
+				index_has_call(level, node, id) && index_has(index, node))
+				return node;
 		}
 	}
 	return NODE_NONE;
@@ -60,7 +62,7 @@ static bool is_answered(const struct index *index, uint32_t batch, uint32_t head
 	for (unsigned steps = 0; head != batch; steps++) {
 		if (steps > 2 * LIMIT_CALLS_PER_MESSAGE || slice_equal(index_call_id(index, head), call_id))
 			return true;
-		head = index_node(index, head)->parent;
+		head = index_node(index, head).parent;
 	}
 	return false;
 }
@@ -77,7 +79,7 @@ static void place_result(const struct index *index, struct entering *entering)
 	if (call != NODE_NONE && !is_answered(index, batch, entering->parent, id)) {
 		/* In the batch; given its call as parent while the head has moved on, it hangs beside the
 		 * line. */
-		if (!follows_head && entering->parent == call && entering->parent != index->head)
+		if (!follows_head && entering->parent == call && entering->parent != index->state.head)
 			entering->flags |= NODE_LATE;
 		return;
 	}
@@ -97,7 +99,7 @@ static int place_message(struct index *index, struct entering *entering)
 	const struct message *message = entering->message;
 	int rc = 0;
 
-	entering->parent = index->head;
+	entering->parent = index->state.head;
 	if (message->parent_kind == PARENT_ROOT)
 		entering->parent = NODE_NONE;
 	else if (message->parent_kind == PARENT_ID) {
@@ -115,109 +117,109 @@ static int place_message(struct index *index, struct entering *entering)
 		entering->flags &= ~(uint32_t)NODE_LATE;
 	}
 	entering->moves_head =
-		message->branch || (entering->parent == index->head && !(entering->flags & NODE_LATE));
+		message->branch || (entering->parent == index->state.head && !(entering->flags & NODE_LATE));
 	return rc;
 }
 
-static uint64_t add_text(struct index *index, struct slice text)
-{
-	uint64_t at = index->texts.len;
-	buffer_add_slice(&index->texts, text);
-	return at;
-}
-
-static void set_line(const struct index *index, struct index_node *entry)
+/* `parent` NULL: a root. */
+static void set_line(const struct index *index, struct index_node *entry, const struct index_node *parent)
 {
 	struct path_item item = {.role = entry->role, .origin = entry->origin};
 	struct path_item before;
 
-	if (entry->parent == NODE_NONE) {
+	if (!parent) {
 		entry->jump = NODE_NONE;
 		path_item_place(&item, 0, NULL);
 	} else {
-		const struct index_node *parent = index_node(index, entry->parent);
-		const struct index_node *far =
-			parent->jump == NODE_NONE ? NULL : index_node(index, parent->jump);
 		before = (struct path_item){.role = parent->role,
 			.origin = parent->origin,
 			.turn = parent->turn,
 			.round = parent->round};
 		entry->depth = parent->depth + 1;
+		entry->jump = entry->parent;
 		/* Skew-binary jumps: two jumps of equal length become one. */
-		bool equal = far && far->jump != NODE_NONE &&
-			     parent->depth - far->depth == far->depth - index_node(index, far->jump)->depth;
-		entry->jump = equal ? far->jump : entry->parent;
+		if (parent->jump != NODE_NONE) {
+			struct index_node far = index_node(index, parent->jump);
+			if (far.jump != NODE_NONE &&
+				parent->depth - far.depth == far.depth - index_node(index, far.jump).depth)
+				entry->jump = far.jump;
+		}
 		path_item_place(&item, entry->depth, &before);
 	}
 	entry->turn = (uint32_t)item.turn;
 	entry->round = (uint32_t)item.round;
 }
 
-static void set_sums(const struct index *index, struct index_node *entry, const struct message_size *size)
+static void set_sums(
+	struct index_node *entry, const struct index_node *parent, const struct message_size *size)
 {
 	uint64_t tokens = message_size_tokens(size);
-	uint64_t chain = 0;
 
 	entry->calls = size->calls;
 	entry->fixed_sum = (uint64_t)size->image_tokens + size->frame_tokens;
 	entry->tokens_sum = tokens > UINT32_MAX ? UINT32_MAX : tokens;
 	entry->bytes_sum = entry->length;
-	entry->visible_sum = size->visible_bytes;
 	entry->classes_sum = size->classes;
-	if (entry->parent != NODE_NONE) {
-		const struct index_node *parent = index_node(index, entry->parent);
+	if (parent) {
 		entry->tokens_sum += parent->tokens_sum;
 		entry->bytes_sum += parent->bytes_sum;
-		entry->visible_sum += parent->visible_sum;
 		entry->fixed_sum += parent->fixed_sum;
 		token_classes_sum(&entry->classes_sum, &parent->classes_sum);
-		chain = parent->chain;
 	}
-	entry->chain = index_chain(chain, entry->crc, entry->length);
+	entry->chain = index_chain(parent ? parent->chain : 0, entry->crc, entry->length);
 }
 
-static int add_calls(struct index *index, const struct message *message, uint32_t node, struct arena *arena)
+static int add_key(struct index *index, enum key_kind kind, uint64_t value)
 {
-	struct block_iter iter;
+	return table_push(&index->keys, index_key(kind, value), index->state.node_count);
+}
+
+/* Its own id, the id it answers, then the ids of its calls, each with its length before it. */
+static int add_texts(
+	struct index *index, struct index_node *entry, const struct message *message, struct arena *arena)
+{
+	struct block_iter iter = {0};
 	struct block block;
 
-	block_iter_init(&iter, message, arena);
-	while (block_iter_next(&iter, &block)) {
+	entry->text_at = index->texts.len;
+	buffer_add_slice(&index->texts, message->id);
+	buffer_add_slice(&index->texts, message->tool_call_id);
+	if (message->id.len && add_key(index, KEY_ID, hash_bytes(message->id.data, message->id.len)) < 0)
+		return BOBBIN_ENOMEM;
+	if (entry->calls)
+		block_iter_init(&iter, message, arena);
+	while (entry->calls && block_iter_next(&iter, &block)) {
 		if (block.type != BLOCK_CALL || block.call_id.len == 0)
 			continue;
-		if (mem_grow((void **)&index->calls, &index->call_cap, (size_t)index->call_count + 1,
-			    sizeof(*index->calls)) < 0 ||
-			table_push(&index->call_ids, hash_bytes(block.call_id.data, block.call_id.len)) < 0)
+		uint32_t len = (uint32_t)block.call_id.len;
+		buffer_add(&index->texts, &len, sizeof(len));
+		buffer_add_slice(&index->texts, block.call_id);
+		if (add_key(index, KEY_CALL, hash_bytes(block.call_id.data, block.call_id.len)) < 0)
 			return BOBBIN_ENOMEM;
-		index->calls[index->call_count++] = (struct index_call){
-			add_text(index, block.call_id), (uint32_t)block.call_id.len, node};
 	}
-	return iter.error;
+	entry->text_len = (uint32_t)(index->texts.len - entry->text_at);
+	return iter.error ? iter.error : buffer_error(&index->texts);
 }
 
-static int push_node(struct index *index, struct index_node *entry, struct slice id)
+static int push_node(struct index *index, const struct index_node *entry)
 {
-	char own[PATH_ID_BYTES];
+	struct index_state *state = &index->state;
+	uint32_t node = index_count(index);
 
-	if (index_count(index) >= NODE_NONE - 1)
+	if (node >= NODE_NONE - 1)
 		return BOBBIN_ELIMIT;
-	if (!id.len) {
-		struct buffer text = BUFFER_INIT(sizeof(own));
-		buffer_add_char(&text, 'm');
-		buffer_add_u64(&text, entry->seq);
-		if (buffer_error(&text))
-			return BOBBIN_ENOMEM;
-		memcpy(own, text.data, text.len);
-		id = (struct slice){own, text.len};
-		buffer_release(&text);
-	}
-	if (mem_grow((void **)&index->nodes, &index->node_cap, (size_t)index->node_count + 1,
-		    sizeof(*index->nodes)) < 0 ||
-		table_push(&index->ids, hash_bytes(id.data, id.len)) < 0 ||
-		table_push(&index->children, entry->parent) < 0)
+	bool follows = entry->parent != NODE_NONE && entry->parent + 1 == node;
+	bool sorted = state->sorted_count == state->node_count &&
+		      (node == index->base_count || index_node(index, node - 1).seq < entry->seq);
+	if (mem_grow((void **)&index->nodes, &index->node_cap,
+		    (size_t)state->node_count - index->first_node + 1, sizeof(*index->nodes)) < 0 ||
+		(!follows && add_key(index, KEY_CHILD, entry->parent) < 0) ||
+		(!sorted && add_key(index, KEY_SEQ, entry->seq) < 0))
 		return BOBBIN_ENOMEM;
-	index->nodes[index->node_count++] = *entry;
-	return buffer_error(&index->texts);
+	index->nodes[state->node_count - index->first_node] = *entry;
+	state->node_count++;
+	state->sorted_count += sorted;
+	return 0;
 }
 
 static int enter(
@@ -225,42 +227,44 @@ static int enter(
 {
 	const struct message *message = entering->message;
 	const struct index_place *place = entering->place;
-	const struct index_node *last = index->node_count ? &index->nodes[index->node_count - 1] : NULL;
+	struct index_node parent = {0};
+	bool root = entering->parent == NODE_NONE;
 	uint32_t node = index_count(index);
+	uint32_t damage_before = index->state.node_count ? index_node(index, node - 1).damage : 0;
 	int rc;
 
+	if (index->state.damage > damage_before)
+		entering->flags |= NODE_GAP;
+	if (message->id.len)
+		entering->flags |= NODE_OWN_ID;
 	struct index_node entry = {
 		.offset = place->offset,
 		.seq = entering->seq,
-		.id_at = add_text(index, message->id),
-		.call_at = add_text(index, message->tool_call_id),
 		.length = place->length,
 		.crc = place->crc,
 		.parent = entering->parent,
-		.damage = index->damage,
-		.record = index->record_count,
+		.damage = index->state.damage,
+		.record = index_record_count(index),
+		.head = entering->moves_head ? node : index->state.head,
 		.call_len = (uint32_t)message->tool_call_id.len,
-		.previous_late = index->newest_late,
+		.previous_late = index->state.newest_late,
 		.id_len = (uint16_t)message->id.len,
 		.role = (uint8_t)message->role,
 		.origin = (uint8_t)message->origin,
 		.marker = (uint8_t)message->marker,
+		.flags = (uint8_t)entering->flags,
 	};
-	if (index->damage > (last ? last->damage : 0))
-		entering->flags |= NODE_GAP;
-	if (message->id.len)
-		entering->flags |= NODE_OWN_ID;
-	entry.flags = (uint8_t)entering->flags;
-	set_line(index, &entry);
-	set_sums(index, &entry, size);
-	if ((rc = push_node(index, &entry, message->id)) < 0 ||
-		(rc = entry.calls ? add_calls(index, message, node, arena) : 0) < 0)
+	if (!root)
+		parent = index_node(index, entering->parent);
+	set_line(index, &entry, root ? NULL : &parent);
+	set_sums(&entry, root ? NULL : &parent, size);
+	if ((rc = add_texts(index, &entry, message, arena)) < 0 || (rc = push_node(index, &entry)) < 0)
 		return rc;
-	if (entering->moves_head)
-		index->head = node;
+	index->state.newest[RECORD_MESSAGE] = entry.record;
+	index->state.head = entry.head;
 	if (entering->flags & NODE_LATE)
-		index->newest_late = node;
-	return buffer_error(&index->texts);
+		index->state.newest_late = node;
+	return 0;
 }
 
 static int add_message(struct index *index, const struct json *record, const struct index_place *place,
@@ -279,8 +283,8 @@ static int add_message(struct index *index, const struct json *record, const str
 	struct entering entering = {.message = &message, .place = place, .flags = bad_crc ? NODE_CRC : 0};
 	if (message.seq > SEQ_MAX)
 		return error_set(error, BOBBIN_EINPUT, "a message whose \"seq\" is too large");
-	*ret_seq = entering.seq = message.seq ? message.seq : index->last_seq + 1;
-	if (message.id.len && index_find(index, message.id) != NODE_NONE)
+	*ret_seq = entering.seq = message.seq ? message.seq : index->state.last_seq + 1;
+	if (message.id.len && index_find_named(index, message.id) != NODE_NONE)
 		rc = index_add_fault(
 			index, FAULT_DUPLICATE_ID, place->line, place->offset, place->length, false);
 	if (!rc)
@@ -300,7 +304,7 @@ static int add_rewind(struct index *index, const struct json *record, const stru
 	if (!json_get(record, "to", &to) || (to.type != JSON_STRING && to.type != JSON_NULL))
 		return error_set(error, BOBBIN_EINPUT, "a rewind whose \"to\" is neither an id nor null");
 	if (to.type == JSON_NULL) {
-		index->head = NODE_NONE;
+		index->state.head = NODE_NONE;
 		return 0;
 	}
 	id = json_string_content(&to, arena);
@@ -308,7 +312,7 @@ static int add_rewind(struct index *index, const struct json *record, const stru
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	node = index_find(index, id);
 	if (node != NODE_NONE)
-		index->head = node;
+		index->state.head = node;
 	else if (index_add_fault(index, FAULT_REWIND, place->line, place->offset, place->length, true) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	return 0;
@@ -322,7 +326,7 @@ static uint64_t control_seq(const struct index *index, const struct json *record
 	if (json_get(record, "seq", &seq) && json_int64(&seq, &value) && value > 0 &&
 		(uint64_t)value <= SEQ_MAX)
 		return (uint64_t)value;
-	return kind == RECORD_SESSION ? 0 : index->last_seq + 1;
+	return kind == RECORD_SESSION ? 0 : index->state.last_seq + 1;
 }
 
 static int note_faults(
@@ -338,12 +342,35 @@ static int note_faults(
 	return rc;
 }
 
+static int add_control(
+	struct index *index, enum record_kind kind, const struct index_place *place, uint64_t seq)
+{
+	struct index_state *state = &index->state;
+
+	if (mem_grow((void **)&index->controls, &index->control_cap,
+		    (size_t)state->control_count - index->first_control + 1, sizeof(*index->controls)) < 0)
+		return BOBBIN_ENOMEM;
+	uint32_t record = index_record_count(index);
+	index->controls[state->control_count - index->first_control] = (struct index_control){
+		.offset = place->offset,
+		.seq = seq,
+		.length = place->length,
+		.crc = place->crc,
+		.record = record,
+		.head = state->head,
+		.previous = state->newest[kind],
+		.kind = kind,
+	};
+	state->control_count++;
+	state->newest[kind] = record;
+	return 0;
+}
+
 int index_add(struct index *index, const struct json *record, enum record_kind kind,
 	const struct index_place *where, struct arena *arena, struct bobbin_error *error)
 {
 	struct index_place place = *where;
 	bool bad_crc = record_crc_is_wrong(record, &place.crc);
-	uint32_t nodes_before = index->node_count;
 	uint64_t seq = 0;
 	int rc = 0;
 
@@ -353,25 +380,14 @@ int index_add(struct index *index, const struct json *record, enum record_kind k
 		seq = control_seq(index, record, kind);
 		if (kind == RECORD_REWIND)
 			rc = add_rewind(index, record, &place, arena, error);
+		if (!rc && add_control(index, kind, &place, seq) < 0)
+			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	}
 	if (rc)
 		return rc;
-	if (note_faults(index, record, &place, bad_crc) < 0 ||
-		mem_grow((void **)&index->records, &index->record_cap, (size_t)index->record_count + 1,
-			sizeof(*index->records)) < 0)
+	if (note_faults(index, record, &place, bad_crc) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	index->records[index->record_count] = (struct index_record){
-		.offset = place.offset,
-		.seq = seq,
-		.length = place.length,
-		.crc = place.crc,
-		.node = index->node_count > nodes_before ? index_count(index) - 1 : NODE_NONE,
-		.head = index->head,
-		.previous = index->newest[kind],
-		.kind = kind,
-	};
-	index->newest[kind] = index->record_count++;
-	if (seq > index->last_seq)
-		index->last_seq = seq;
+	if (seq > index->state.last_seq)
+		index->state.last_seq = seq;
 	return 0;
 }

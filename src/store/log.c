@@ -109,13 +109,14 @@ int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error)
 	struct scan scan = {log->platform, log->file, size, log_take_line, log};
 
 	log_drop_pending(log);
-	int rc = scan_lines(&scan, &log->index.position, error);
+	int rc = scan_lines(&scan, &log->index.state.position, error);
 	if (rc < 0)
 		error_prefix(error, "%s", log->name);
 	return rc;
 }
 
-/* ---- Ancestors ------------------------------------------------------------------------------------------- */
+/* ---- Ancestors -------------------------------------------------------------------------------------------
+ */
 
 static int open_log(struct store *store, struct slice id, enum log_mode mode, const struct log_chain *below,
 	struct log **ret_log, struct bobbin_error *error);
@@ -143,18 +144,18 @@ static int open_base(struct log *log, const char *id, const struct log_chain *ch
 /* The own node of `base` whose record ends at `end`, or NODE_NONE. */
 static uint32_t node_ending_at(const struct index *base, uint64_t end)
 {
-	uint32_t low = 0, high = base->node_count;
+	uint32_t low = base->base_count, high = index_count(base);
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (base->nodes[middle].offset + base->nodes[middle].length < end)
+		struct index_node node = index_node(base, middle);
+		if (node.offset + node.length < end)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == base->node_count || base->nodes[low].offset + base->nodes[low].length != end)
-		return NODE_NONE;
-	return base->base_count + low;
+	struct index_node node = index_node(base, low);
+	return low < index_count(base) && node.offset + node.length == end ? low : NODE_NONE;
 }
 
 static int not_what_was_forked(
@@ -175,9 +176,9 @@ static int resolve_pinned(struct log *log, const struct session_line *said, cons
 	if (rc)
 		return rc;
 	uint32_t through = node_ending_at(&base->index, said->parent_end);
-	const struct index_node *node = through == NODE_NONE ? NULL : index_node(&base->index, through);
-	if (!node || node->seq != said->parent_seq || node->chain != said->parent_hash ||
-		(uint64_t)node->depth + 1 != said->forked_at ||
+	struct index_node node = index_node(&base->index, through);
+	if (through == NODE_NONE || node.seq != said->parent_seq || node.chain != said->parent_hash ||
+		(uint64_t)node.depth + 1 != said->forked_at ||
 		index_find(&base->index, slice_of(said->through)) == NODE_NONE) {
 		log_free(base);
 		return not_what_was_forked(log, said, error);
@@ -198,7 +199,8 @@ static int resolve_count(struct log *log, const struct session_line *said, const
 
 	if (rc)
 		return rc;
-	uint32_t through = index_ancestor(&base->index, base->index.head, (uint32_t)said->forked_at - 1);
+	uint32_t through =
+		index_ancestor(&base->index, base->index.state.head, (uint32_t)said->forked_at - 1);
 	if (through == NODE_NONE) {
 		rc = error_set(error, BOBBIN_ECORRUPT, "%s: forked at %llu, but %s has fewer messages",
 			log->name, (unsigned long long)said->forked_at, said->parent_id);
@@ -215,15 +217,15 @@ static int resolve_count(struct log *log, const struct session_line *said, const
 		above->base = NULL;
 		log_free(above);
 	}
-	const struct index_node *node = index_node(&base->index, through);
+	struct index_node node = index_node(&base->index, through);
 	log->base = base;
 	log->ancestry = *said;
 	log->ancestry.pinned = true;
 	memcpy(log->ancestry.base_id, base->id, sizeof(log->ancestry.base_id));
 	memcpy(log->ancestry.through, id, sizeof(log->ancestry.through));
-	log->ancestry.parent_seq = node->seq;
-	log->ancestry.parent_end = node->offset + node->length;
-	log->ancestry.parent_hash = node->chain;
+	log->ancestry.parent_seq = node.seq;
+	log->ancestry.parent_end = node.offset + node.length;
+	log->ancestry.parent_hash = node.chain;
 	*ret_through = through;
 	return 0;
 }
@@ -307,7 +309,8 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 		error, BOBBIN_ECORRUPT, "%s: its lines disagree about what it was forked from", log->name);
 }
 
-/* ---- Opening and closing --------------------------------------------------------------------------------- */
+/* ---- Opening and closing ---------------------------------------------------------------------------------
+ */
 
 static int check_mode(const struct store *store, const struct log *log, struct bobbin_error *error)
 {
@@ -382,11 +385,12 @@ int log_check_file(struct log *log, uint64_t *ret_size, struct bobbin_error *err
 		return error_set(error, BOBBIN_ECORRUPT,
 			"%s is another file than the one that was opened: open it anew", log->name);
 	}
-	if (opened.size < log->index.position.offset) {
+	if (opened.size < log->index.state.position.offset) {
 		log->broken = true;
 		return error_set(error, BOBBIN_ECORRUPT,
 			"%s became shorter (%llu bytes, %llu were read): open it anew", log->name,
-			(unsigned long long)opened.size, (unsigned long long)log->index.position.offset);
+			(unsigned long long)opened.size,
+			(unsigned long long)log->index.state.position.offset);
 	}
 	*ret_size = opened.size;
 	return 0;
@@ -439,10 +443,10 @@ int log_write_meta(struct log *log, struct bobbin_error *error)
 	session_line_merge(&meta.line, &log->unwritten);
 	session_line_merge(&meta.line, &log->ancestry);
 	if (node != NODE_NONE) {
-		meta.messages = (uint64_t)index_node(&log->index, node)->depth + 1;
+		meta.messages = (uint64_t)index_node(&log->index, node).depth + 1;
 		rc = log_node_id(log, node, head, error);
 	}
-	meta.log_bytes = log->index.position.offset;
+	meta.log_bytes = log->index.state.position.offset;
 	if (!rc)
 		rc = meta_write(log->store, log->id, &meta, head, log->info.sync == STORE_SYNC_FULL, error);
 	if (!rc)

@@ -15,19 +15,18 @@
  *	fork F     node 0  1  2  3  |  4  5            its own messages are numbered on from there
  *
  * A node's id is its "id", or m<seq>. (session, id) names it; of two equal ids a fork's own comes first.
+ *Every node is also found by m<seq>, its short name, which no client's id can be.
  *
  * Invariants:
  * (1) Opening and reading never write. Bytes that were acknowledged are never changed or removed.
- * (2) Every record is one line, written by one write(2) under an exclusive lock; if the file does not end in a
- *     newline, that write begins with one. An unterminated last line counts iff it is a whole record.
- * (3) What append acknowledged is on disk (mode full), is found by every later open, and has a sequence number
- *     nobody else has. What it refused has left no trace.
- * (4) A line that cannot be read is a fault (see log_faults) and stops nothing after it. The message after it is
- *     marked NODE_GAP.
- * (5) The head moves iff a message's parent is the head, or it says "branch":true, or by a rewind record. `ts`
- *     orders nothing.
- * (6) Bytes read back are checked against what was indexed: a log cut or swapped under a handle gives
- *     BOBBIN_ECORRUPT or BOBBIN_EIO, never other bytes and never a crash.
+ * (2) Every record is one line, written by one write(2) under an exclusive lock; if the file does not end in
+ *a newline, that write begins with one. An unterminated last line counts iff it is a whole record. (3) What
+ *append acknowledged is on disk (mode full), is found by every later open, and has a sequence number nobody
+ *else has. What it refused has left no trace. (4) A line that cannot be read is a fault (see log_faults) and
+ *stops nothing after it. The message after it is marked NODE_GAP. (5) The head moves iff a message's parent
+ *is the head, or it says "branch":true, or by a rewind record. `ts` orders nothing. (6) Bytes read back are
+ *checked against what was indexed: a log cut or swapped under a handle gives BOBBIN_ECORRUPT or BOBBIN_EIO,
+ *never other bytes and never a crash.
  *
  * Threads: a handle belongs to one thread at a time. Several handles, threads and processes may have the same
  * log. All functions take error NULL. Node and record arguments must come from the same handle; others are
@@ -53,7 +52,8 @@
 
 struct log;
 
-/* ---- Making, opening, closing ---------------------------------------------------------------------------- */
+/* ---- Making, opening, closing ----------------------------------------------------------------------------
+ */
 
 enum log_mode { LOG_READ, LOG_WRITE };
 
@@ -121,7 +121,8 @@ struct log_info {
 const struct log_info *log_info(const struct log *log);
 struct store *log_store(const struct log *log);
 
-/* ---- Appending ------------------------------------------------------------------------------------------- */
+/* ---- Appending -------------------------------------------------------------------------------------------
+ */
 
 /* What an appended record became. */
 struct log_ack {
@@ -185,7 +186,8 @@ int log_rewind(struct log *log, struct slice to, struct log_rewind *ret_result, 
 /* Changes the title by appending a session line. Errors as log_append. */
 int log_set_title(struct log *log, struct slice title, struct bobbin_error *error);
 
-/* ---- Forking --------------------------------------------------------------------------------------------- */
+/* ---- Forking ---------------------------------------------------------------------------------------------
+ */
 
 /* clang-format off */
 #define LOG_FORK_OPTIONS_INIT {LOG_CREATE_OPTIONS_INIT, false, 0, {NULL, 0}}
@@ -220,7 +222,8 @@ int log_fork(struct log *parent, const struct log_fork_options *options, struct 
  * if it is no fork. Owned by `log`, for reading only. */
 struct log *log_base(const struct log *log);
 
-/* ---- The message tree ------------------------------------------------------------------------------------ */
+/* ---- The message tree ------------------------------------------------------------------------------------
+ */
 
 enum {
 	NODE_LATE = 1,	  /* a result outside the batch it answers: hangs on its call, beside the line */
@@ -253,10 +256,15 @@ int log_node(const struct log *log, uint32_t node, struct log_node *ret_node);
 uint32_t log_head(const struct log *log);		 /* NODE_NONE: no message */
 bool log_has_node(const struct log *log, uint32_t node); /* part of this session */
 
-/* The node with this id (as given, or m<seq>): BOBBIN_ENOTFOUND, BOBBIN_EIO, BOBBIN_ECORRUPT, BOBBIN_ENOMEM.
- */
+/* The node with this id, or, if none has it, with this number in the form m<seq>: O(log n). Wherever a record
+ * names a message ("parent", "to"), it is found in the same way. BOBBIN_ENOTFOUND, BOBBIN_EIO,
+ * BOBBIN_ECORRUPT, BOBBIN_ENOMEM. */
 int log_find(struct log *log, struct slice id, uint32_t *ret_node, struct bobbin_error *error);
 int log_node_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error);
+/* The same if the id has at most LOG_SHORT_ID_BYTES, else m<seq>: for what a model reads and for records. The
+ * ids of a path are these. */
+#define LOG_SHORT_ID_BYTES 12
+int log_short_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error);
 
 /* The node at `depth` on the line to `node`: O(log n). NODE_NONE if it is shorter. */
 uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth);
@@ -279,7 +287,8 @@ bool log_gap(const struct log *log, uint32_t ancestor, uint32_t node);
 int log_message(struct log *log, uint32_t node, struct arena *arena, struct message *ret_message,
 	struct bobbin_error *error);
 
-/* ---- Records --------------------------------------------------------------------------------------------- */
+/* ---- Records ---------------------------------------------------------------------------------------------
+ */
 
 enum record_kind {
 	RECORD_MESSAGE,
@@ -345,7 +354,8 @@ uint64_t log_fault_total(const struct log *log);
 /* What it is and what it means, in a few words for a person: "torn record set aside". */
 const char *log_fault_text(enum fault_kind kind);
 
-/* ---- Paths (transcript/path.h) --------------------------------------------------------------------------- */
+/* ---- Paths (transcript/path.h) ---------------------------------------------------------------------------
+ */
 
 /*
  * The line to `head` (any node; NODE_NONE: empty) as a path. Late results stand in the place of their

@@ -55,7 +55,8 @@ static int refuse(struct bobbin_error *error, int code, const struct append *app
 	return error_set_at(error, code, number, 0, "record %llu: %s", (unsigned long long)number, reason);
 }
 
-/* ---- Before the lock ------------------------------------------------------------------------------------- */
+/* ---- Before the lock -------------------------------------------------------------------------------------
+ */
 
 static int check_message(struct append *append, struct item *item, struct bobbin_error *error)
 {
@@ -136,7 +137,8 @@ static int check_handle(const struct log *log, struct bobbin_error *error)
 	return 0;
 }
 
-/* ---- Under the lock: deciding ---------------------------------------------------------------------------- */
+/* ---- Under the lock: deciding ----------------------------------------------------------------------------
+ */
 
 /* Reads on to the end. An unterminated tail is final: whoever wrote it did not get further. */
 static int read_to_end(struct append *append, struct bobbin_error *error)
@@ -163,11 +165,11 @@ static int read_to_end(struct append *append, struct bobbin_error *error)
 
 static int acknowledge(struct log *log, struct item *item, uint32_t node, struct bobbin_error *error)
 {
-	const struct index_node *entry = index_node(&log->index, node);
+	struct index_node entry = index_node(&log->index, node);
 
-	item->ack.seq = entry->seq;
+	item->ack.seq = entry.seq;
 	item->ack.node = node;
-	item->ack.record = node >= log->index.base_count ? entry->record : RECORD_NONE;
+	item->ack.record = node >= log->index.base_count ? entry.record : RECORD_NONE;
 	return log_node_id(log, node, item->ack.id, error);
 }
 
@@ -216,7 +218,7 @@ static int check_head(struct append *append, uint32_t repeated, struct bobbin_er
 		(expected = index_find(index, options->expected_head)) == NODE_NONE)
 		return error_set(error, BOBBIN_ECONFLICT, "there is no message %.*s in %s to follow",
 			(int)options->expected_head.len, options->expected_head.data, append->log->name);
-	if (index->head == expected || (repeated != NODE_NONE && index->head == repeated))
+	if (index->state.head == expected || (repeated != NODE_NONE && index->state.head == repeated))
 		return 0;
 	if (options->on_conflict == LOG_CONFLICT_REFUSE)
 		return error_set(error, BOBBIN_ECONFLICT,
@@ -252,8 +254,8 @@ static int enter_line(struct append *append, size_t start, enum record_kind kind
 {
 	struct index *index = &append->log->index;
 	const char *line = append->text.data + start;
-	struct index_place place = {append->size + start, index->position.line, 0, 0};
-	uint64_t faults = index->fault_total;
+	struct index_place place = {append->size + start, index->state.position.line, 0, 0};
+	uint64_t faults = index->state.fault_total;
 	struct json record;
 
 	if (buffer_error(&append->text))
@@ -266,9 +268,10 @@ static int enter_line(struct append *append, size_t start, enum record_kind kind
 	place.length = (uint32_t)record.len;
 	if ((rc = index_add(index, &record, kind, &place, &append->arena, error)) < 0)
 		return rc;
-	if (index->fault_total > faults) {
-		enum fault_kind fault =
-			index->fault_count ? index->faults[index->fault_count - 1].kind : FAULT_SHAPE;
+	if (index->state.fault_total > faults) {
+		enum fault_kind fault = index->state.fault_count
+						? index->faults[index->state.fault_count - 1].kind
+						: FAULT_SHAPE;
 		return error_set(error, BOBBIN_EINPUT, "%s",
 			fault == FAULT_PARENT	? "its parent is not a message of this session"
 			: fault == FAULT_REWIND ? "it rewinds to a message that is not in this session"
@@ -277,19 +280,19 @@ static int enter_line(struct append *append, size_t start, enum record_kind kind
 	buffer_add_char(&append->text, '\n');
 	if (buffer_error(&append->text))
 		return out_of_memory(error);
-	index->position.offset = append->size + append->text.len;
-	index->position.line++;
-	index->position.tail_open = false;
+	index->state.position.offset = append->size + append->text.len;
+	index->state.position.line++;
+	index->state.position.tail_open = false;
 	return 0;
 }
 
 /* Where a line begins: behind a line break that ends what somebody left unterminated. */
 static size_t begin_line(struct append *append)
 {
-	if (append->log->index.position.tail_open) {
+	if (append->log->index.state.position.tail_open) {
 		buffer_add_char(&append->text, '\n');
-		append->log->index.position.line++;
-		append->log->index.position.tail_open = false;
+		append->log->index.state.position.line++;
+		append->log->index.state.position.tail_open = false;
 	}
 	return append->text.len;
 }
@@ -317,7 +320,8 @@ static int enter_item(struct append *append, struct item *item, struct bobbin_er
 	if (!rc) {
 		item->start = append->text.len;
 		size_t start = begin_line(append);
-		record_add_line(&append->text, &item->record, index->last_seq + 1, parent.data, append->now);
+		record_add_line(
+			&append->text, &item->record, index->state.last_seq + 1, parent.data, append->now);
 		rc = enter_line(append, start, item->kind, &reason);
 		if (rc)
 			refuse(error, rc, append, item, reason.message);
@@ -326,8 +330,8 @@ static int enter_item(struct append *append, struct item *item, struct bobbin_er
 	if (rc)
 		return rc;
 	item->end = append->text.len;
-	item->ack.seq = index->last_seq;
-	item->ack.record = index->record_count - 1;
+	item->ack.seq = index->state.last_seq;
+	item->ack.record = index_record_count(index) - 1;
 	item->ack.node = NODE_NONE;
 	if (item->kind != RECORD_MESSAGE)
 		return 0;
@@ -356,7 +360,8 @@ static int decide(struct append *append, struct bobbin_error *error)
 	return rc;
 }
 
-/* ---- Under the lock: writing ----------------------------------------------------------------------------- */
+/* ---- Under the lock: writing -----------------------------------------------------------------------------
+ */
 
 /* One line, one write. If it fails, what got there is cut off again, and the file is as it was. ret_open:
  * only the line break is missing; that is a whole record, which a reader may have seen already, so it stays.
@@ -378,7 +383,7 @@ static int write_line(
 
 static int write_all(struct append *append, struct bobbin_error *error)
 {
-	struct index_position *position = &append->log->index.position;
+	struct index_position *position = &append->log->index.state.position;
 	bool open = false;
 	int rc = 0;
 
@@ -491,7 +496,8 @@ static int append_locked(struct append *append, struct bobbin_error *error)
 	return write_and_sync(append, &before, error);
 }
 
-/* ---- The whole ------------------------------------------------------------------------------------------- */
+/* ---- The whole -------------------------------------------------------------------------------------------
+ */
 
 static int prepare(struct append *append, const struct slice *records, struct bobbin_error *error)
 {

@@ -19,13 +19,13 @@ static int next_on_line(struct log *log, uint32_t node, uint32_t *ret_next, stru
 	uint32_t *nodes, count;
 
 	*ret_next = NODE_NONE;
-	if (index_on_line(index, node, index->head)) {
-		*ret_next = index_ancestor(index, index->head, index_node(index, node)->depth + 1);
+	if (index_on_line(index, node, index->state.head)) {
+		*ret_next = index_ancestor(index, index->state.head, index_node(index, node).depth + 1);
 		return 0;
 	}
 	int rc = log_children(log, node, &arena, &nodes, &count);
 	for (uint32_t i = 0; !rc && i < count && *ret_next == NODE_NONE; i++)
-		if (!(index_node(index, nodes[i])->flags & NODE_LATE))
+		if (!(index_node(index, nodes[i]).flags & NODE_LATE))
 			*ret_next = nodes[i];
 	arena_release(&arena);
 	return rc ? error_set(error, rc, "out of memory") : 0;
@@ -38,13 +38,13 @@ static int walk_back(struct log *log, uint32_t node, uint32_t *ret_node, struct 
 	int rc = next_on_line(log, node, &next, error);
 
 	*ret_node = node;
-	if (rc || next == NODE_NONE || index_node(index, next)->role != ROLE_TOOL)
+	if (rc || next == NODE_NONE || index_node(index, next).role != ROLE_TOOL)
 		return rc;
-	uint32_t round = index_node(index, next)->round;
+	uint32_t round = index_node(index, next).round;
 	uint32_t call = index_ancestor(index, next, round);
 	/* A result that begins a round of its own has no call before it: nothing is parted. */
-	if (call != next && index_node(index, call)->role == ROLE_ASSISTANT)
-		*ret_node = index_node(index, call)->parent;
+	if (call != next && index_node(index, call).role == ROLE_ASSISTANT)
+		*ret_node = index_node(index, call).parent;
 	return 0;
 }
 
@@ -52,7 +52,8 @@ static int find_cut(struct log *log, const struct log_fork_options *options, uin
 	uint64_t *ret_asked, struct bobbin_error *error)
 {
 	const struct index *index = &log->index;
-	uint64_t line = index->head == NODE_NONE ? 0 : (uint64_t)index_node(index, index->head)->depth + 1;
+	uint64_t line =
+		index->state.head == NODE_NONE ? 0 : (uint64_t)index_node(index, index->state.head).depth + 1;
 	uint32_t node = NODE_NONE;
 	int rc = 0;
 
@@ -62,10 +63,10 @@ static int find_cut(struct log *log, const struct log_fork_options *options, uin
 		rc = error_set(error, BOBBIN_EINVAL, "session %s has %llu messages, not %llu", log->id,
 			(unsigned long long)line, (unsigned long long)options->count);
 	else if (options->count > 0)
-		node = index_ancestor(index, index->head, (uint32_t)options->count - 1);
+		node = index_ancestor(index, index->state.head, (uint32_t)options->count - 1);
 	if (rc)
 		return rc;
-	*ret_asked = node == NODE_NONE ? 0 : (uint64_t)index_node(index, node)->depth + 1;
+	*ret_asked = node == NODE_NONE ? 0 : (uint64_t)index_node(index, node).depth + 1;
 	*ret_cut = NODE_NONE;
 	return node == NODE_NONE ? 0 : walk_back(log, node, ret_cut, error);
 }
@@ -95,13 +96,13 @@ static int describe(struct log *parent, uint32_t cut, struct session_line *line,
 	if (levels_below(holder) > LIMIT_FORK_DEPTH)
 		return error_set(error, BOBBIN_ELIMIT,
 			"more than %d ancestors: `bobbin fork` from an earlier session", LIMIT_FORK_DEPTH);
-	const struct index_node *node = index_node(&parent->index, cut);
+	struct index_node node = index_node(&parent->index, cut);
 	line->pinned = true;
 	memcpy(line->base_id, holder->id, sizeof(line->base_id));
-	line->forked_at = (uint64_t)node->depth + 1;
-	line->parent_seq = node->seq;
-	line->parent_end = node->offset + node->length;
-	line->parent_hash = node->chain;
+	line->forked_at = (uint64_t)node.depth + 1;
+	line->parent_seq = node.seq;
+	line->parent_end = node.offset + node.length;
+	line->parent_hash = node.chain;
 	*ret_holder = holder;
 	return log_node_id(parent, cut, line->through, error);
 }

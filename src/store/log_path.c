@@ -32,15 +32,15 @@ static uint64_t tokens_up_to(const struct log_path *path, uint32_t node)
 		return 0;
 	if (path->exact)
 		return path->log->token_sums[node];
-	const struct index_node *entry = index_node(&path->log->index, node);
+	struct index_node entry = index_node(&path->log->index, node);
 	if (path->estimate.factor == COUNTER_FACTOR_ONE && !path->estimate.facts.large_vocabulary)
-		return entry->tokens_sum;
-	return token_counter_estimate(&path->estimate, &entry->classes_sum) + entry->fixed_sum;
+		return entry.tokens_sum;
+	return token_counter_estimate(&path->estimate, &entry.classes_sum) + entry.fixed_sum;
 }
 
 static uint64_t own_tokens(const struct log_path *path, uint32_t node)
 {
-	return tokens_up_to(path, node) - tokens_up_to(path, index_node(&path->log->index, node)->parent);
+	return tokens_up_to(path, node) - tokens_up_to(path, index_node(&path->log->index, node).parent);
 }
 
 /* The number of replaced places before `position`. */
@@ -78,7 +78,7 @@ static int path_get_item(
 	if (position >= path->path.count)
 		return no_such_position(position, error);
 	uint32_t node = index_ancestor(index, path->head, (uint32_t)position);
-	const struct index_node *entry = index_node(index, node);
+	struct index_node entry = index_node(index, node);
 	const struct replaced *replaced = replaced_at(path, position);
 	size_t before = replaced_before(path, position);
 	int64_t tokens_change = before ? path->replaced[before - 1].tokens_after : 0;
@@ -87,15 +87,15 @@ static int path_get_item(
 	uint64_t tokens = own_tokens(path, shown);
 
 	*ret_item = (struct path_item){
-		.tokens_before = tokens_up_to(path, entry->parent) + (uint64_t)tokens_change,
-		.bytes_before = entry->bytes_sum - entry->length + (uint64_t)bytes_change,
+		.tokens_before = tokens_up_to(path, entry.parent) + (uint64_t)tokens_change,
+		.bytes_before = entry.bytes_sum - entry.length + (uint64_t)bytes_change,
 		.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens,
-		.bytes = index_node(index, shown)->length,
-		.turn = entry->turn,
-		.round = entry->round,
-		.role = (enum message_role)entry->role,
-		.origin = (enum message_origin)entry->origin,
-		.calls = entry->calls,
+		.bytes = index_node(index, shown).length,
+		.turn = entry.turn,
+		.round = entry.round,
+		.role = (enum message_role)entry.role,
+		.origin = (enum message_origin)entry.origin,
+		.calls = entry.calls,
 	};
 	return 0;
 }
@@ -106,7 +106,7 @@ static int path_get_id(void *context, size_t position, char ret_id[PATH_ID_BYTES
 
 	if (position >= path->path.count)
 		return no_such_position(position, error);
-	return log_node_id(path->log, log_path_node(path, position, true), ret_id, error);
+	return log_short_id(path->log, log_path_node(path, position, true), ret_id, error);
 }
 
 static int path_get_message(void *context, size_t position, struct arena *arena, struct message *ret_message,
@@ -125,15 +125,15 @@ static const struct path_ops LOG_PATH_OPS = {path_get_item, path_get_id, path_ge
 static size_t marker_of(const struct log_path *path, uint32_t late)
 {
 	const struct index *index = &path->log->index;
-	const struct index_node *entry = index_node(index, late);
+	struct index_node entry = index_node(index, late);
 
-	if (entry->marker != MARKER_NONE || !index_on_line(index, entry->parent, path->head))
+	if (entry.marker != MARKER_NONE || !index_on_line(index, entry.parent, path->head))
 		return SIZE_MAX;
-	for (uint32_t depth = entry->depth;; depth++) {
+	for (uint32_t depth = entry.depth;; depth++) {
 		uint32_t node = index_ancestor(index, path->head, depth);
-		if (node == NODE_NONE || index_node(index, node)->role != ROLE_TOOL)
+		if (node == NODE_NONE || index_node(index, node).role != ROLE_TOOL)
 			return SIZE_MAX;
-		if (index_node(index, node)->marker != MARKER_NONE &&
+		if (index_node(index, node).marker != MARKER_NONE &&
 			slice_equal(index_call_id(index, node), index_call_id(index, late)))
 			return depth;
 	}
@@ -162,8 +162,8 @@ static int find_replaced(struct log_path *path)
 
 	for (const struct index *level = &path->log->index; level;
 		limit = level->base_count, level = level->base) {
-		for (uint32_t late = level->newest_late; late != NODE_NONE;
-			late = level->nodes[late - level->base_count].previous_late) {
+		for (uint32_t late = level->state.newest_late; late != NODE_NONE;
+			late = index_node(level, late).previous_late) {
 			if (late >= limit || !index_has(&path->log->index, late))
 				continue;
 			size_t position = marker_of(path, late);
@@ -183,18 +183,19 @@ static void sum_replaced(struct log_path *path)
 		struct replaced *replaced = &path->replaced[i];
 		uint32_t marker = index_ancestor(index, path->head, replaced->position);
 		tokens += (int64_t)own_tokens(path, replaced->node) - (int64_t)own_tokens(path, marker);
-		bytes += (int64_t)index_node(index, replaced->node)->length -
-			 (int64_t)index_node(index, marker)->length;
+		bytes += (int64_t)index_node(index, replaced->node).length -
+			 (int64_t)index_node(index, marker).length;
 		replaced->tokens_after = tokens;
 		replaced->bytes_after = bytes;
 	}
 	if (path->head != NODE_NONE) {
 		path->path.tokens = tokens_up_to(path, path->head) + (uint64_t)tokens;
-		path->path.bytes = index_node(index, path->head)->bytes_sum + (uint64_t)bytes;
+		path->path.bytes = index_node(index, path->head).bytes_sum + (uint64_t)bytes;
 	}
 }
 
-/* ---- Exact counts, once a handle ------------------------------------------------------------------------- */
+/* ---- Exact counts, once a handle -------------------------------------------------------------------------
+ */
 
 static bool is_counted(const struct log *log, const struct token_counter *counter)
 {
@@ -221,7 +222,7 @@ static int make_token_sums(struct log *log, const struct token_counter *counter)
 static int count_node(struct log *log, uint32_t node, struct token_counter *counter, struct arena *arena,
 	struct bobbin_error *error)
 {
-	uint32_t parent = index_node(&log->index, node)->parent;
+	uint32_t parent = index_node(&log->index, node).parent;
 	struct message message;
 	uint64_t tokens;
 	int rc = log_message(log, node, arena, &message, error);
@@ -245,7 +246,7 @@ static int count_line(
 
 	if (node == NODE_NONE)
 		return 0;
-	last = index_node(index, node)->depth;
+	last = index_node(index, node).depth;
 	for (depth = last + 1; depth > 0; depth--)
 		if (log->token_sums[index_ancestor(index, node, depth - 1)] != UINT64_MAX)
 			break;
@@ -285,7 +286,7 @@ int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, 
 		path->estimate = *counter;
 	path->path.ops = &LOG_PATH_OPS;
 	path->path.context = path;
-	path->path.count = head == NODE_NONE ? 0 : (size_t)index_node(&log->index, head)->depth + 1;
+	path->path.count = head == NODE_NONE ? 0 : (size_t)index_node(&log->index, head).depth + 1;
 	if (head != NODE_NONE && find_replaced(path) < 0)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	if (!rc && counter && counter->exact)

@@ -20,27 +20,27 @@ int log_node(const struct log *log, uint32_t node, struct log_node *ret_node)
 		return BOBBIN_EINVAL;
 	uint32_t level;
 	index_of(&log->index, node, &level);
-	const struct index_node *entry = index_node(&log->index, node);
+	struct index_node entry = index_node(&log->index, node);
 	*ret_node = (struct log_node){
-		.parent = entry->parent,
-		.depth = entry->depth,
-		.seq = entry->seq,
-		.role = (enum message_role)entry->role,
-		.origin = (enum message_origin)entry->origin,
-		.marker = (enum message_marker)entry->marker,
-		.flags = entry->flags,
-		.calls = entry->calls,
+		.parent = entry.parent,
+		.depth = entry.depth,
+		.seq = entry.seq,
+		.role = (enum message_role)entry.role,
+		.origin = (enum message_origin)entry.origin,
+		.marker = (enum message_marker)entry.marker,
+		.flags = entry.flags,
+		.calls = entry.calls,
 		.level = level,
-		.offset = entry->offset,
-		.length = entry->length,
-		.chain = entry->chain,
+		.offset = entry.offset,
+		.length = entry.length,
+		.chain = entry.chain,
 	};
 	return 0;
 }
 
 uint32_t log_head(const struct log *log)
 {
-	return log->index.head;
+	return log->index.state.head;
 }
 
 bool log_has_node(const struct log *log, uint32_t node)
@@ -59,24 +59,41 @@ int log_find(struct log *log, struct slice id, uint32_t *ret_node, struct bobbin
 	return 0;
 }
 
-int log_node_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
+static int reserved_id(
+	const struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
 {
-	if (node >= index_count(&log->index))
-		return no_such_node(error);
-	struct slice id = index_own_id(&log->index, node);
-	if (id.len) {
-		memcpy(ret_id, id.data, id.len);
-		ret_id[id.len] = '\0';
-		return 0;
-	}
 	struct buffer text = BUFFER_INIT(PATH_ID_BYTES);
 	buffer_add_char(&text, 'm');
-	buffer_add_u64(&text, index_node(&log->index, node)->seq);
+	buffer_add_u64(&text, index_node(&log->index, node).seq);
 	if (buffer_error(&text))
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	memcpy(ret_id, text.data, text.len + 1);
 	buffer_release(&text);
 	return 0;
+}
+
+/* The own id if there is one of at most `max` bytes. */
+static int id_within(const struct log *log, uint32_t node, size_t max, char ret_id[PATH_ID_BYTES],
+	struct bobbin_error *error)
+{
+	if (node >= index_count(&log->index))
+		return no_such_node(error);
+	struct slice id = index_own_id(&log->index, node);
+	if (!id.len || id.len > max)
+		return reserved_id(log, node, ret_id, error);
+	memcpy(ret_id, id.data, id.len);
+	ret_id[id.len] = '\0';
+	return 0;
+}
+
+int log_node_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
+{
+	return id_within(log, node, LIMIT_MESSAGE_ID_BYTES, ret_id, error);
+}
+
+int log_short_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
+{
+	return id_within(log, node, LOG_SHORT_ID_BYTES, ret_id, error);
 }
 
 uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth)
@@ -98,19 +115,20 @@ int log_line(
 	if (node != NODE_NONE) {
 		if (node >= index_count(&log->index))
 			return BOBBIN_EINVAL;
-		count = index_node(&log->index, node)->depth + 1;
+		count = index_node(&log->index, node).depth + 1;
 	}
 	uint32_t *nodes = arena_alloc(arena, (size_t)count * sizeof(*nodes));
 	if (!nodes)
 		return BOBBIN_ENOMEM;
-	for (uint32_t i = count; i-- > 0; node = index_node(&log->index, node)->parent)
+	for (uint32_t i = count; i-- > 0; node = index_node(&log->index, node).parent)
 		nodes[i] = node;
 	*ret_nodes = nodes;
 	*ret_count = count;
 	return 0;
 }
 
-/* ---- Children -------------------------------------------------------------------------------------------- */
+/* ---- Children --------------------------------------------------------------------------------------------
+ */
 
 struct gathered {
 	const struct index *index;
@@ -123,7 +141,7 @@ static int gather(void *data, uint32_t child)
 {
 	struct gathered *gathered = data;
 
-	if (gathered->late_only && !(index_node(gathered->index, child)->flags & NODE_LATE))
+	if (gathered->late_only && !(index_node(gathered->index, child).flags & NODE_LATE))
 		return 0;
 	if (gathered->nodes)
 		gathered->nodes[gathered->count] = child;
@@ -169,7 +187,8 @@ int log_late_results(
 	return children(log, node, true, arena, ret_nodes, ret_count);
 }
 
-/* ---- Gaps ------------------------------------------------------------------------------------------------ */
+/* ---- Gaps ------------------------------------------------------------------------------------------------
+ */
 
 /* Lines lost in the files up to a node, those of all levels it is stitched from. */
 static uint64_t damage_before(const struct log *log, uint32_t node)
@@ -178,12 +197,9 @@ static uint64_t damage_before(const struct log *log, uint32_t node)
 
 	if (node == NODE_NONE)
 		return 0;
-	const struct index *index = index_of(&log->index, node, NULL);
-	damage = index->nodes[node - index->base_count].damage;
-	for (; index->base; index = index->base)
-		damage += index_of(index->base, index->base_through, NULL)
-				  ->nodes[index->base_through - index->base->base_count]
-				  .damage;
+	damage = index_node(&log->index, node).damage;
+	for (const struct index *index = index_of(&log->index, node, NULL); index->base; index = index->base)
+		damage += index_node(index->base, index->base_through).damage;
 	return damage;
 }
 
@@ -196,7 +212,8 @@ bool log_gap(const struct log *log, uint32_t ancestor, uint32_t node)
 	return damage_before(log, ancestor) != damage_before(log, node);
 }
 
-/* ---- Bytes ----------------------------------------------------------------------------------------------- */
+/* ---- Bytes -----------------------------------------------------------------------------------------------
+ */
 
 int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t crc, struct arena *arena,
 	const char **ret_bytes, struct bobbin_error *error)
@@ -232,66 +249,89 @@ int log_message(struct log *log, uint32_t node, struct arena *arena, struct mess
 
 	if (node >= index_count(&log->index))
 		return no_such_node(error);
-	const struct index_node *entry = index_node(&log->index, node);
+	struct index_node entry = index_node(&log->index, node);
 	int rc = log_read_bytes(
-		log_of(log, node), entry->offset, entry->length, entry->crc, arena, &bytes, error);
-	if (rc || (rc = json_parse(bytes, entry->length, &record, error)) < 0 ||
+		log_of(log, node), entry.offset, entry.length, entry.crc, arena, &bytes, error);
+	if (rc || (rc = json_parse(bytes, entry.length, &record, error)) < 0 ||
 		(rc = message_parse(&record, arena, ret_message, error)) < 0)
 		return rc;
-	ret_message->seq = entry->seq;
+	ret_message->seq = entry.seq;
 	return 0;
 }
 
 uint32_t log_record_count(const struct log *log)
 {
-	return log->index.record_count;
+	return index_record_count(&log->index);
 }
 
 int log_record(const struct log *log, uint32_t record, struct log_record *ret_record)
 {
-	if (record >= log->index.record_count)
+	struct index_control entry;
+	uint32_t node;
+
+	if (record >= index_record_count(&log->index))
 		return BOBBIN_EINVAL;
-	const struct index_record *entry = &log->index.records[record];
+	if (index_record(&log->index, record, &entry, &node)) {
+		*ret_record = (struct log_record){
+			.kind = (enum record_kind)entry.kind,
+			.seq = entry.seq,
+			.offset = entry.offset,
+			.length = entry.length,
+			.node = NODE_NONE,
+			.head = entry.head,
+			.previous = entry.previous,
+		};
+		return 0;
+	}
+	struct index_node message = index_node(&log->index, node);
+	bool first = node == log->index.base_count;
 	*ret_record = (struct log_record){
-		.kind = (enum record_kind)entry->kind,
-		.seq = entry->seq,
-		.offset = entry->offset,
-		.length = entry->length,
-		.node = entry->node,
-		.head = entry->head,
-		.previous = entry->previous,
+		.kind = RECORD_MESSAGE,
+		.seq = message.seq,
+		.offset = message.offset,
+		.length = message.length,
+		.node = node,
+		.head = message.head,
+		.previous = first ? RECORD_NONE : index_node(&log->index, node - 1).record,
 	};
 	return 0;
 }
 
 uint32_t log_newest(const struct log *log, enum record_kind kind)
 {
-	return (unsigned)kind < RECORD_KINDS ? log->index.newest[kind] : RECORD_NONE;
+	return (unsigned)kind < RECORD_KINDS ? log->index.state.newest[kind] : RECORD_NONE;
 }
 
 int log_record_read(struct log *log, uint32_t record, struct arena *arena, struct json *ret_record,
 	struct bobbin_error *error)
 {
+	struct index_control entry;
 	const char *bytes;
+	uint32_t node;
 
-	if (record >= log->index.record_count)
+	if (record >= index_record_count(&log->index))
 		return error_set(error, BOBBIN_EINVAL, "no such record");
-	const struct index_record *entry = &log->index.records[record];
-	int rc = log_read_bytes(log, entry->offset, entry->length, entry->crc, arena, &bytes, error);
-	return rc ? rc : json_parse(bytes, entry->length, ret_record, error);
+	if (!index_record(&log->index, record, &entry, &node)) {
+		struct index_node message = index_node(&log->index, node);
+		entry = (struct index_control){
+			.offset = message.offset, .length = message.length, .crc = message.crc};
+	}
+	int rc = log_read_bytes(log, entry.offset, entry.length, entry.crc, arena, &bytes, error);
+	return rc ? rc : json_parse(bytes, entry.length, ret_record, error);
 }
 
-/* ---- Faults ---------------------------------------------------------------------------------------------- */
+/* ---- Faults ----------------------------------------------------------------------------------------------
+ */
 
 const struct log_fault *log_faults(const struct log *log, size_t *ret_count)
 {
-	*ret_count = log->index.fault_count;
+	*ret_count = log->index.state.fault_count;
 	return log->index.faults;
 }
 
 uint64_t log_fault_total(const struct log *log)
 {
-	return log->index.fault_total;
+	return log->index.state.fault_total;
 }
 
 const char *log_fault_text(enum fault_kind kind)

@@ -228,8 +228,8 @@ static int take_text(struct taking *taking)
 	rc = take_damaged(taking, reason.offset);
 	if (rc)
 		return rc;
-	if (log->index.fault_count > log->before_pending.fault_count)
-		log->index.faults[log->index.fault_count - 1].open = true;
+	if (log->index.state.fault_count > log->before_pending.state.fault_count)
+		log->index.faults[log->index.state.fault_count - 1].open = true;
 	return SCAN_PENDING;
 }
 

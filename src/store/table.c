@@ -7,11 +7,6 @@
 
 #define BUCKETS_MIN 64
 
-static uint32_t fold(uint64_t hash)
-{
-	return (uint32_t)(hash ^ hash >> 32);
-}
-
 static uint32_t *bucket_of(const struct table *table, uint32_t hash)
 {
 	return &table->buckets[hash & (table->bucket_count - 1)];
@@ -41,14 +36,15 @@ static int grow_buckets(struct table *table)
 	return 0;
 }
 
-int table_push(struct table *table, uint64_t hash)
+int table_push(struct table *table, uint32_t hash, uint32_t value)
 {
 	if (mem_grow((void **)&table->items, &table->cap, (size_t)table->count + 1, sizeof(*table->items)) <
 		0)
 		return BOBBIN_ENOMEM;
 	if (table->count >= table->bucket_count && grow_buckets(table) < 0)
 		return BOBBIN_ENOMEM;
-	table->items[table->count].hash = fold(hash);
+	table->items[table->count].hash = hash;
+	table->items[table->count].value = value;
 	put_in_bucket(table, table->count++);
 	return 0;
 }
@@ -68,11 +64,11 @@ static uint32_t first_with(const struct table *table, uint32_t item, uint32_t ha
 	return item;
 }
 
-uint32_t table_first(const struct table *table, uint64_t hash)
+uint32_t table_first(const struct table *table, uint32_t hash)
 {
 	if (!table->bucket_count)
 		return TABLE_NONE;
-	return first_with(table, *bucket_of(table, fold(hash)), fold(hash));
+	return first_with(table, *bucket_of(table, hash), hash);
 }
 
 uint32_t table_next(const struct table *table, uint32_t item)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table of things numbered 0, 1, 2 … in the order in which they were added. It knows their hashes, not
- * what they are: the caller compares. Things leave in the opposite order, so an operation that failed is
- * undone by popping.
+ * A hash table of numbers: each item has a hash and a value, which the caller knows how to check. Items leave
+ * in the opposite order of their coming, so an operation that failed is undone by popping.
  *
- *	for (uint32_t i = table_first(&ids, hash); i != TABLE_NONE; i = table_next(&ids, i))
- *		if (same(i)) …                   // newest first
+ *	for (uint32_t i = table_first(&keys, hash); i != TABLE_NONE; i = table_next(&keys, i))
+ *		if (fits(keys.items[i].value)) …                   // newest first
  */
 #ifndef STORE_TABLE_H
 #define STORE_TABLE_H
@@ -16,7 +15,7 @@
 #define TABLE_NONE UINT32_MAX
 
 struct table_item {
-	uint32_t hash, next;
+	uint32_t hash, next, value;
 };
 
 struct table {
@@ -27,9 +26,10 @@ struct table {
 	uint32_t count;
 };
 
-int table_push(struct table *table, uint64_t hash); /* 0 or BOBBIN_ENOMEM, and then nothing changed */
+/* 0 or BOBBIN_ENOMEM, and then nothing changed. */
+int table_push(struct table *table, uint32_t hash, uint32_t value);
 void table_truncate(struct table *table, uint32_t count);
-uint32_t table_first(const struct table *table, uint64_t hash);
+uint32_t table_first(const struct table *table, uint32_t hash);
 uint32_t table_next(const struct table *table, uint32_t item);
 void table_release(struct table *table);
 

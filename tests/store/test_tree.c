@@ -400,6 +400,106 @@ static void tree__ancestors_at_every_depth(void **state)
 	world_close(&world);
 }
 
+#define LONG_ID "msg_0123456789abcdef"
+
+/* Every message has a short name, whatever its client calls it; what a model reads uses it when the id is
+ * long.
+ */
+static void short_name__finds_messages_with_ids_of_their_own(void **state)
+{
+	(void)state;
+	struct world world;
+	char id[PATH_ID_BYTES];
+	struct log_path *path;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	add(log, "{\"role\":\"user\",\"content\":\"a\",\"id\":\"" LONG_ID "\"}");	/* m1 */
+	add(log, "{\"role\":\"assistant\",\"content\":\"b\",\"id\":\"twelve-bytes\"}"); /* m2 */
+	say(log, "user", "c");								/* m3 */
+	add(log, "{\"type\":\"run\"}");							/* 4 */
+	add(log, "{\"role\":\"assistant\",\"content\":\"d\",\"id\":\"d\"}");		/* m5 */
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(node_of(log, "m1"), 0);
+		assert_int_equal(node_of(log, LONG_ID), 0);
+		assert_int_equal(node_of(log, "m2"), 1);
+		assert_int_equal(node_of(log, "m3"), 2);
+		assert_int_equal(node_of(log, "m5"), 3);
+		uint32_t node;
+		assert_int_equal(log_find(log, slice_of("m4"), &node, NULL), BOBBIN_ENOTFOUND);
+		assert_int_equal(log_find(log, slice_of("m6"), &node, NULL), BOBBIN_ENOTFOUND);
+		assert_int_equal(log_find(log, slice_of("m01"), &node, NULL), BOBBIN_ENOTFOUND);
+		assert_int_equal(log_path_new(log, log_head(log), NULL, &path, NULL), 0);
+		static const char *const SHORT[] = {"m1", "twelve-bytes", "m3", "d"};
+		for (size_t i = 0; i < 4; i++) {
+			assert_int_equal(path_id(log_path_path(path), i, id, NULL), 0);
+			assert_string_equal(id, SHORT[i]);
+		}
+		log_path_free(path);
+		assert_int_equal(log_node_id(log, 0, id, NULL), 0);
+		assert_string_equal(id, LONG_ID);
+		log = reopen(&world, log);
+	}
+	/* Records may name them so, too. */
+	add(log, "{\"role\":\"user\",\"content\":\"e\",\"parent\":\"m2\",\"branch\":true}"); /* m6 */
+	assert_string_equal(line_of(log), LONG_ID " twelve-bytes m6");
+	assert_int_equal(log_rewind(log, slice_of("m1"), NULL, NULL), 0);
+	assert_int_equal(log_head(log), 0);
+	log_close(log);
+	world_close(&world);
+}
+
+/* An id that has the form of a number (which only foreign logs have) goes before the number. */
+static void short_name__an_id_that_says_so_goes_first(void **state)
+{
+	(void)state;
+	struct world world;
+	world_open(&world, STORE_SYNC_NONE);
+	world_write(&world, "main.jsonl",
+		"{\"seq\":1,\"role\":\"user\",\"content\":\"a\",\"id\":\"m7\"}\n"
+		"{\"seq\":7,\"role\":\"user\",\"content\":\"b\",\"id\":\"x\"}\n"
+		"{\"seq\":3,\"role\":\"user\",\"content\":\"c\",\"id\":\"y\"}\n" /* out of order */
+		"{\"seq\":9,\"role\":\"user\",\"content\":\"d\"}\n"
+		"{\"seq\":3,\"role\":\"user\",\"content\":\"e\",\"id\":\"z\"}\n");
+	struct log *log = world_log(&world, "main", LOG_READ);
+	assert_int_equal(node_of(log, "m7"), 0);
+	assert_int_equal(node_of(log, "m1"), 0);
+	assert_int_equal(node_of(log, "m3"), 2); /* the older one */
+	assert_int_equal(node_of(log, "m9"), 3);
+	assert_int_equal(count_faults(log, FAULT_DUPLICATE_ID), 0);
+	log_close(log);
+	world_close(&world);
+}
+
+/* Of the parent's messages only those that are part of the fork have a name in it. */
+static void short_name__in_forks(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct log *fork;
+	uint32_t node;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	add(log, "{\"role\":\"user\",\"content\":\"a\",\"id\":\"" LONG_ID "\"}"); /* m1 */
+	add(log, "{\"role\":\"assistant\",\"content\":\"b\",\"id\":\"beside\"}"); /* m2 */
+	add(log, "{\"role\":\"assistant\",\"content\":\"c\",\"id\":\"kept\","
+		 "\"parent\":\"m1\",\"branch\":true}");			    /* m3 */
+	add(log, "{\"role\":\"user\",\"content\":\"d\",\"id\":\"after\"}"); /* m4 */
+	options.by_count = true;
+	options.count = 2;
+	options.create.id = slice_of("fork");
+	assert_int_equal(log_fork(log, &options, NULL, &fork, NULL), 0);
+	add(fork, "{\"role\":\"user\",\"content\":\"own\",\"id\":\"of-the-fork\"}"); /* m4 */
+	assert_int_equal(node_of(fork, "m1"), 0);
+	assert_int_equal(node_of(fork, "m3"), 2);
+	assert_string_equal(text_of(fork, node_of(fork, "m4")), "own");
+	assert_int_equal(log_find(fork, slice_of("m2"), &node, NULL), BOBBIN_ENOTFOUND);
+	assert_int_equal(log_find(fork, slice_of("after"), &node, NULL), BOBBIN_ENOTFOUND);
+	log_close(fork);
+	log_close(log);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +512,9 @@ int main(void)
 		cmocka_unit_test(tree__foreign_logs_with_faults_of_the_tree),
 		cmocka_unit_test(x24_time__orders_nothing),
 		cmocka_unit_test(tree__ancestors_at_every_depth),
+		cmocka_unit_test(short_name__finds_messages_with_ids_of_their_own),
+		cmocka_unit_test(short_name__an_id_that_says_so_goes_first),
+		cmocka_unit_test(short_name__in_forks),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
