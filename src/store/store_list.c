@@ -175,6 +175,14 @@ static int read_lineage(
 	return 0;
 }
 
+/* A crash may leave the meta of a session of the same id that was deleted before. */
+static bool is_of_this_log(const struct session_line *header, const struct session_line *meta)
+{
+	return strcmp(header->owner, meta->owner) == 0 && strcmp(header->parent_id, meta->parent_id) == 0 &&
+	       header->forked_at == meta->forked_at &&
+	       (!header->created[0] || !meta->created[0] || strcmp(header->created, meta->created) == 0);
+}
+
 /* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand
  * that lost its meta) the log itself is read. */
 static int describe(struct store *store, const struct found *found, struct arena *arena,
@@ -190,6 +198,10 @@ static int describe(struct store *store, const struct found *found, struct arena
 		rc = meta_read(store, found->id, &meta, NULL);
 	if (rc == BOBBIN_ENOMEM)
 		return error_set(error, rc, "out of memory");
+	if (rc == 0 && ends.has_header && !is_of_this_log(&ends.line, &meta.line)) {
+		meta = (struct meta){.line = SESSION_LINE_INIT};
+		rc = BOBBIN_ENOTFOUND;
+	}
 	if (rc == 0)
 		session_line_merge(&ends.line, &meta.line);
 	else if (!ends.has_header && !ends.damaged)

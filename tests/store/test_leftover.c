@@ -163,6 +163,37 @@ static void durable_fork__all_it_rests_on_is_synced(void **state)
 	world_close(&world);
 }
 
+static void meta_of_a_deleted_session__is_not_taken_for_the_new_one(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+	struct arena arena = ARENA_INIT;
+	struct store_entry entry;
+	struct log *log;
+	char *meta;
+	size_t len;
+
+	world_open(&world, STORE_SYNC_FULL);
+	log = world_create(&world, "main");
+	assert_int_equal(log_set_title(log, SLICE_LITERAL("old"), &world.error), 0);
+	log_close(log);
+	meta = scratch_read(world.dir, "main.meta.json", &len);
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), 0);
+	options.id = SLICE_LITERAL("main");
+	options.owner = SLICE_LITERAL("bob");
+	assert_int_equal(log_create(world.store, &options, &log, &world.error), 0);
+	scratch_write(world.dir, "main.meta.json", meta, len);
+	assert_int_equal(store_entry(world.store, options.id, &arena, &entry, &world.error), 0);
+	assert_string_equal(entry.owner, "bob");
+	assert_string_equal(entry.title, "");
+	assert_false(entry.messages_exact);
+	free(meta);
+	log_close(log);
+	arena_release(&arena);
+	world_close(&world);
+}
+
 static void delete__a_log_that_cannot_be_examined_is_not_missing(void **state)
 {
 	(void)state;
@@ -185,6 +216,7 @@ int main(void)
 		cmocka_unit_test(aside__is_acknowledged_again),
 		cmocka_unit_test(new_store__its_name_is_durable),
 		cmocka_unit_test(durable_fork__all_it_rests_on_is_synced),
+		cmocka_unit_test(meta_of_a_deleted_session__is_not_taken_for_the_new_one),
 		cmocka_unit_test(delete__a_log_that_cannot_be_examined_is_not_missing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
