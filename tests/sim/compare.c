@@ -120,8 +120,9 @@ static void settle_log(struct sim_world *world, int number, struct sim_scan *sca
 	for (int i = 0; i < world->ledger.entry_count; i++)
 		if (world->ledger.entries[i].log == number)
 			settle_entry(&world->ledger.entries[i], sim_scan_find(scan, i) != NULL);
-	/* What its line inherits need not have reached the disk if it was not to be durable itself. */
-	if (!log->durable_mode && log->base >= 0)
+	/* What it inherits need not have reached the disk if it was not to be durable, or was not
+	 * acknowledged. */
+	if (log->promise < SIM_SURVIVES_POWER && log->base >= 0)
 		log->excused = true;
 }
 
