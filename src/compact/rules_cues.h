@@ -11,7 +11,7 @@
  *
  * Invariants:
  * (1) A word is known by its number; word 0 is "not in any file".
- * (2) Phrases are sorted by their first word; those of word w are cue_phrases[cue_first[w]] to [cue_first[w +
+ * (2) Phrases are sorted by their words, a phrase before those it begins; those of word w are cue_phrases[cue_first[w]] to [cue_first[w +
  *1]). (3) Words are compared folded: lower case, Latin letters without accents, full-width forms as ASCII.
  */
 #ifndef COMPACT_RULES_CUES_H

@@ -19,7 +19,7 @@
 #define REASON_BYTES 240
 #define HEAD_LINES 6  /* lines looked at at the start of a result */
 #define EDGE_LINES 20 /* … and at its end */
-#define TAIL_LINES 4 /* of them, where a failure without an exit code must stand */
+#define TAIL_LINES 4  /* of them, where a failure without an exit code must stand */
 #define EDGE_BYTES 4096
 #define LINE_BYTES 400
 
@@ -35,7 +35,8 @@ struct outcome {
 
 static bool is_letter_or_digit(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (unsigned char)c >= 0x80;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (unsigned char)c >= 0x80;
 }
 
 /* Not inside a word or a path: what is left of one is another. */
@@ -47,7 +48,8 @@ static struct slice shorten(struct slice text, size_t max)
 	for (size_t at = text.len; at > max / 2; at--)
 		if (memchr(" ,;\t\n", text.data[at - 1], 5))
 			return slice_trim((struct slice){text.data, at - 1});
-	while (text.len && (is_letter_or_digit(text.data[text.len - 1]) || memchr("/._-\\:", text.data[text.len - 1], 6)))
+	while (text.len && (is_letter_or_digit(text.data[text.len - 1]) ||
+				   memchr("/._-\\:", text.data[text.len - 1], 6)))
 		text.len--;
 	return slice_trim(text);
 }

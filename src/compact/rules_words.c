@@ -374,27 +374,35 @@ static bool phrase_stands(
 		return false;
 	if ((phrase->anchors & CUE_AT_START) && !statement->words[at].start_of_clause)
 		return false;
-	if (phrase->count > 1) { /* most fail here */
-		uint16_t second = cue_phrase_words[phrase->words + 1];
-
-		if (second < CUE_NUMBER &&
-			(at + 1 >= statement->count || statement->words[at + 1].id != second))
-			return false;
-	}
 	if (!matches(statement, phrase, 1, at + 1, ret_last) || statement->words[*ret_last].glued_after)
 		return false;
 	return !(phrase->anchors & CUE_AT_END) || *ret_last + 1u == statement->count ||
 	       statement->words[*ret_last + 1].broken;
 }
 
-static bool best_cue(const struct statement *statement, unsigned at, struct cue *cue)
+/* Of phrases [from, to), which begin alike, the first whose second member is not before `second`. */
+static uint32_t lower_bound(uint32_t from, uint32_t to, uint16_t second)
 {
-	uint16_t id = statement->words[at].id;
-	unsigned best = 0, last;
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+		const struct cue_phrase *phrase = &cue_phrases[middle];
 
-	if (!id || statement->words[at].quoted || statement->words[at].glued)
-		return false;
-	for (uint32_t i = cue_first[id]; i < cue_first[id + 1]; i++) {
+		if (phrase->count == 1 || cue_phrase_words[phrase->words + 1] < second)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/* Tries phrases [from, to) at word `at`; those that reach furthest so far are in `cue`, up to word `best`
+ * - 1. */
+static unsigned try_phrases(const struct statement *statement, uint32_t from, uint32_t to, unsigned at,
+	unsigned best, struct cue *cue)
+{
+	unsigned last;
+
+	for (uint32_t i = from; i < to; i++) {
 		if (!phrase_stands(statement, &cue_phrases[i], at, &last) || last + 1 < best)
 			continue;
 		if (last + 1 > best)
@@ -402,6 +410,26 @@ static bool best_cue(const struct statement *statement, unsigned at, struct cue 
 		best = last + 1;
 		cue->kinds |= cue_phrases[i].kinds;
 	}
+	return best;
+}
+
+/* Of the phrases of a word those are tried that are that word alone, those that go on with the word that
+ * follows it, and those that go on with a gap, a number or any word: they are sorted in this order. */
+static bool best_cue(const struct statement *statement, unsigned at, struct cue *cue)
+{
+	uint16_t id = statement->words[at].id,
+		 next = at + 1 < statement->count ? statement->words[at + 1].id : 0;
+	uint32_t from = cue_first[id], to = cue_first[id + 1], alone = from;
+	unsigned best;
+
+	if (!id || from == to || statement->words[at].quoted || statement->words[at].glued)
+		return false;
+	alone = lower_bound(from, to, 0);
+	best = try_phrases(statement, from, alone, at, 0, cue);
+	if (next)
+		best = try_phrases(statement, lower_bound(alone, to, next),
+			lower_bound(alone, to, (uint16_t)(next + 1)), at, best, cue);
+	best = try_phrases(statement, lower_bound(alone, to, CUE_NUMBER), to, at, best, cue);
 	cue->first = (uint16_t)at;
 	cue->last = (uint16_t)(best ? best - 1 : at);
 	return best > 0;
@@ -461,8 +489,8 @@ static bool is_letter_name(const struct statement *statement, unsigned word)
 {
 	const struct word *found = &statement->words[word];
 
-	return word > 0 && !found->broken && !found->glued && !found->glued_after && found->capital && found->end - found->start == 1 &&
-	       statement->text.data[found->start] != 'I';
+	return word > 0 && !found->broken && !found->glued && !found->glued_after && found->capital &&
+	       found->end - found->start == 1 && statement->text.data[found->start] != 'I';
 }
 
 static bool is_content(const struct statement *statement, unsigned word, const struct cue *cue, bool numbers)
@@ -499,9 +527,11 @@ void statement_content(const struct statement *statement, unsigned from, unsigne
 		if (out->len && !(wide && statement->words[i].wide))
 			buffer_add_char(out, ' ');
 		if (is_letter_name(statement, i))
-			buffer_add_slice(out, statement_span(statement, i, i)); /* a letter in lower case would count as nothing */
+			buffer_add_slice(out, statement_span(statement, i,
+						      i)); /* a letter in lower case would count as nothing */
 		else
-			buffer_add_slice(out, fold_name(statement_span(statement, i, i), folded, sizeof folded));
+			buffer_add_slice(
+				out, fold_name(statement_span(statement, i, i), folded, sizeof folded));
 		wide = statement->words[i].wide;
 	}
 }
