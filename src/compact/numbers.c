@@ -258,6 +258,19 @@ static size_t read_chinese(struct slice text, size_t at, uint64_t *ret_value)
 	return at - start;
 }
 
+/* Takes a word into the sum. False, and the sum as it was, if it does not go on with the number. */
+static bool take_word(struct sum *sum, const struct number_word *word)
+{
+	struct sum before = *sum;
+
+	if (word && word->kind == WORD_ADD && add_word(sum, word->value, false))
+		return true;
+	if (word && word->kind == WORD_TIMES && times_word(sum, word->value))
+		return true;
+	*sum = before;
+	return false;
+}
+
 size_t number_words_read(struct slice text, size_t at, uint64_t *ret_value)
 {
 	struct sum sum = {0, 0, false};
@@ -266,18 +279,18 @@ size_t number_words_read(struct slice text, size_t at, uint64_t *ret_value)
 	if (at < text.len && (unsigned char)text.data[at] >= 0xe4 &&
 		(len = read_chinese(text, at, ret_value)))
 		return len;
+	if ((len = word_length(text, at)) && !find_word((struct slice){text.data + at, len}) &&
+		read_parts((struct slice){text.data + at, len}, &sum)) {
+		*ret_value = sum.total + sum.current; /* such a word is a whole number */
+		return len;
+	}
+	sum = (struct sum){0, 0, false};
 	while ((len = word_length(text, next))) {
-		struct slice word = {text.data + next, len};
-		const struct number_word *found = find_word(word);
-		struct sum before = sum;
-		bool joins = found && found->kind == WORD_JOIN && sum.any;
+		const struct number_word *word = find_word((struct slice){text.data + next, len});
+		bool joins = word && word->kind == WORD_JOIN && sum.any;
 
-		if (!joins && !(found && found->kind == WORD_ADD && add_word(&sum, found->value, false)) &&
-			!(found && found->kind == WORD_TIMES && times_word(&sum, found->value)) &&
-			!(!found && read_parts(word, &sum))) {
-			sum = before;
+		if (!joins && !take_word(&sum, word))
 			break;
-		}
 		next += len;
 		if (!joins)
 			end = next;

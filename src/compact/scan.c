@@ -412,7 +412,8 @@ static void look_closer(struct scan *scan, uint64_t hash, size_t at, size_t end)
 	const struct scanner *scanner = scan->scanner;
 
 	look_up(scan, hash, at, end);
-	if (scanner->numbers && is_marked(scanner->numbers, bit_of(hash)))
+	if ((scanner->numbers && is_marked(scanner->numbers, bit_of(hash))) ||
+		may_have_parts(scanner, scan->text.data + at, end - at))
 		read_number_words(scan, at);
 }
 
