@@ -31,7 +31,7 @@ struct arguments {
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
 	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding, *deriver,
-		*deriver_model, *record_file;
+		*deriver_model, *record_file, *prices_file;
 	uint64_t rounds, seed, message_tokens;
 	uint64_t limit, window, trigger_tokens, tail_min, tail_max, keep_recent, keep_first, byte_limit,
 		segment_bytes;
@@ -83,11 +83,16 @@ void print_clean(
 	const char *text, size_t len); /* as it is, control characters other than \n and \t made visible */
 void print_line_of(
 	const char *text, size_t len, size_t columns); /* one line of at most `columns`, … at its end */
-size_t text_columns(const char *text, size_t len);     /* the columns it takes on a terminal */
-const char *number_text(uint64_t value);	       /* 12,345; one of eight static buffers */
-const char *time_ago(int64_t realtime_ns);	       /* "3 min ago"; likewise */
+/* A name for a printf: control characters made visible, cut at about 1,000 bytes; one of eight static
+ * buffers. */
+const char *visible(const char *text);
+size_t text_columns(const char *text, size_t len); /* the columns it takes on a terminal */
+const char *number_text(uint64_t value);	   /* 12,345; one of eight static buffers */
+const char *time_ago(int64_t realtime_ns);	   /* "3 min ago"; likewise */
 /* "bobbin: …" on stderr; returns the exit code for the error. */
 int fail(const struct bobbin_error *error);
+int fail_about(const char *name, const struct bobbin_error *error); /* the same, with whose error it is */
+int fail_file(const char *name, int error_number); /* "bobbin: NAME: why" on stderr; EXIT_FAILED */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note(const struct arguments *arguments, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A table of faults, or a JSON object {"faults":[…]}. */
@@ -143,6 +148,7 @@ int command_record(const struct arguments *arguments);
 int command_verify(const struct arguments *arguments);
 int command_recall(const struct arguments *arguments);
 int command_work(const struct arguments *arguments);
+int command_simulate(const struct arguments *arguments);
 int command_import(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);
 int command_help(const struct arguments *arguments);

@@ -108,11 +108,8 @@ const char *model_spec(const struct arguments *arguments)
 	return mock && strcmp(mock, "1") == 0 ? "mock" : NULL;
 }
 
-static int fail_file(const char *name)
-{
-	fprintf(stderr, "bobbin: %s: %s\n", name, strerror(errno));
-	return EXIT_FAILED;
-}
+/* A file is held whole. What is larger is no transcript but a device or a mistake. */
+#define INPUT_BYTES_MAX ((size_t)1 << 30)
 
 int read_input(const char *name, char **ret_data, size_t *ret_len)
 {
@@ -120,7 +117,7 @@ int read_input(const char *name, char **ret_data, size_t *ret_len)
 	char *data = NULL;
 	size_t len = 0, cap = 0, got;
 	if (!file)
-		return fail_file(name);
+		return fail_file(name, errno);
 	do {
 		if (cap - len < 65536) {
 			cap = cap ? cap * 2 : 65536 * 2;
@@ -131,8 +128,12 @@ int read_input(const char *name, char **ret_data, size_t *ret_len)
 		}
 		got = fread(data + len, 1, cap - len, file);
 		len += got;
-	} while (got);
-	int bad = !data || ferror(file) ? fail_file(name) : 0;
+	} while (got && len <= INPUT_BYTES_MAX);
+	int bad = 0;
+	if (len > INPUT_BYTES_MAX)
+		bad = fail_file(name, EFBIG);
+	else if (!data || ferror(file))
+		bad = fail_file(name, errno);
 	if (file != stdin)
 		fclose(file);
 	if (bad) {

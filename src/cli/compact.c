@@ -39,8 +39,8 @@ static void print_report(const struct bobbin_compaction_report *report, bool dry
 		return;
 	if (dry_run)
 		puts("  (a dry run: nothing was written)");
-	printf("  cut at %s%s%s · steps: %s\n", report->cut,
-		*report->inner_cut ? ", inside its turn at " : "", report->inner_cut, report->steps);
+	printf("  cut at %s%s%s · steps: %s\n", visible(report->cut),
+		*report->inner_cut ? ", inside its turn at " : "", visible(report->inner_cut), report->steps);
 	printf("  record: %s tokens, %s segment records found, %s derived now\n",
 		number_text(report->record_tokens), number_text(report->segments_found),
 		number_text(report->segments_derived));
@@ -194,7 +194,7 @@ static void print_hit(const struct arguments *arguments, const struct bobbin_hit
 		puts("}");
 		return;
 	}
-	printf("%s%s%s %s\n", paint(BOLD), hit->id, paint(PLAIN), hit->role);
+	printf("%s%s%s %s\n", paint(BOLD), visible(hit->id), paint(PLAIN), hit->role);
 	print_wrapped(hit->excerpt, hit->excerpt_len, 2);
 }
 
@@ -260,5 +260,74 @@ int command_work(const struct arguments *arguments)
 		bobbin_store_close(store);
 	}
 	bobbin_model_close(deriver);
+	return rc;
+}
+
+/* ---- simulate ---- */
+
+static void print_row(
+	const struct arguments *arguments, const struct bobbin_simulation_row *row, double whole)
+{
+	if (arguments->json) {
+		putchar('{');
+		print_json_member("prices", row->prices);
+		putchar(',');
+		print_json_member("policy", row->policy);
+		printf(",\"trigger\":%.2f,\"requests\":%llu,\"compactions\":%llu,\"billed\":%.0f}\n",
+			row->trigger, (unsigned long long)row->requests, (unsigned long long)row->compactions,
+			row->billed);
+		return;
+	}
+	char policy[32];
+	snprintf(policy, sizeof(policy), row->trigger > 0 ? "%s %.2f" : "%s", row->policy, row->trigger);
+	printf("  %-18s %14s  %5.1f %%  %6s compactions\n", policy, number_text((uint64_t)row->billed),
+		whole > 0 ? 100.0 * row->billed / whole : 0.0, number_text(row->compactions));
+}
+
+static void print_rows(const struct arguments *arguments, const bobbin_simulation *simulation)
+{
+	const struct bobbin_simulation_row *row;
+	double whole = 0;
+	const char *prices = "";
+	for (size_t i = 0; (row = bobbin_simulation_get(simulation, i)); i++) {
+		if (strcmp(prices, row->prices) != 0) {
+			prices = row->prices;
+			whole = row->billed;
+			if (!arguments->json)
+				printf("%s%s%s, %s requests\n", paint(BOLD), prices, paint(PLAIN),
+					number_text(row->requests));
+		}
+		print_row(arguments, row, whole);
+	}
+}
+
+int command_simulate(const struct arguments *arguments)
+{
+	struct window_request window;
+	struct bobbin_error error;
+	bobbin_store *store;
+	bobbin_session *session;
+	bobbin_simulation *simulation;
+	char *prices = NULL;
+	size_t len = 0;
+	const char *id = arguments->word_count ? arguments->words[0] : arguments->session;
+	int rc = window_options_read(arguments, &window);
+	if (rc)
+		return rc;
+	if (arguments->prices_file)
+		rc = read_input(arguments->prices_file, &prices, &len);
+	if (!rc)
+		rc = open_session(arguments, id, false, true, &store, &session);
+	if (!rc) {
+		if (bobbin_session_simulate(session, &window.options, prices, len, &simulation, &error) < 0) {
+			rc = fail(&error);
+		} else {
+			print_rows(arguments, simulation);
+			bobbin_simulation_free(simulation);
+		}
+		close_session(store, session);
+	}
+	free(prices);
+	window_options_release(&window);
 	return rc;
 }

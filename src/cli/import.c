@@ -116,7 +116,9 @@ static int report(const struct arguments *arguments, const char *what, bobbin_fa
 		print_faults_json(faults);
 		puts("}");
 	} else {
-		printf("%s%s%s: ", paint(BOLD), what, paint(PLAIN));
+		fputs(paint(BOLD), stdout);
+		print_clean(what, strlen(what));
+		printf("%s: ", paint(PLAIN));
 		if (count)
 			printf("%zu fault%s\n", count, count == 1 ? "" : "s");
 		else
@@ -148,7 +150,7 @@ static int doctor_file(const struct arguments *arguments, const char *file)
 	rc = bobbin_doctor_data(arguments->format, data, len, &faults, &error);
 	free(data);
 	if (rc < 0)
-		return fail(&error);
+		return fail_about(file, &error);
 	return report(arguments, file, faults);
 }
 

@@ -2,9 +2,12 @@
 /* The table of commands, help, and main. */
 #include "cli/cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BUDGET                                                                                               \
 	"model window output-reserve margin system tools trigger trigger-tokens target tail keep-recent "    \
@@ -70,6 +73,12 @@ const struct command commands[] = {
 		"So that a compaction finds them ready and asks no model. Run it from cron, or beside your "
 		"agent.",
 		"deriver deriver-model once model", 0, 0, command_work},
+	{"simulate", "simulate [SESSION] [--prices FILE]",
+		"what this session would have cost under several policies",
+		"In units of one uncached input token: no compaction, a sliding window, compaction at 0.7, "
+		"auto, and the best "
+		"fixed trigger a sweep finds.",
+		"session prices " BUDGET, 0, 1, command_simulate},
 	{"tokens", "tokens [--encoding E | --model M] FILE…", "count tokens of files",
 		"Exact for o200k_base and cl100k_base and the models that use them; estimated for others, "
 		"and said so.",
@@ -171,13 +180,30 @@ static void set_locale(void)
 		setlocale(LC_CTYPE, "");
 }
 
+/*
+ * Where a standard stream was closed before us, the next file that is opened would take its place, and an
+ * error message would go into a log. Each gets /dev/null in the direction that fails, so that nobody takes it
+ * for a stream that works.
+ */
+static void occupy_standard_streams(void)
+{
+	for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
+		bool closed = fcntl(stream, F_GETFD) < 0 && errno == EBADF;
+		if (closed && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+			_exit(EXIT_FAILED);
+	}
+}
+
 int main(int count, char **values)
 {
 	struct arguments arguments;
 	const struct command *command;
+	occupy_standard_streams();
 	set_locale();
 	int rc = arguments_parse(count, values, &arguments, &command);
-	if (!rc && !command && !arguments.help) {
+	if (!rc && !command && !arguments.help && arguments.json) {
+		rc = fail_usage("a command is missing; see: bobbin help");
+	} else if (!rc && !command && !arguments.help) {
 		print_overview();
 		rc = EXIT_USAGE;
 	} else if (!rc && !command) {
@@ -188,7 +214,7 @@ int main(int count, char **values)
 		rc = command->run(&arguments);
 	}
 	arguments_release(&arguments);
-	if (fflush(stdout) != 0 && !rc) {
+	if ((fflush(stdout) != 0 || ferror(stdout)) && !rc) {
 		fputs("bobbin: standard output could not be written\n", stderr);
 		rc = EXIT_FAILED;
 	}

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#define VISIBLE_BYTES 1024
+
 bool output_color(int stream)
 {
 	const char *no_color = getenv("NO_COLOR");
@@ -36,35 +38,6 @@ int output_columns(void)
 	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
 		return size.ws_col > 120 ? 120 : size.ws_col;
 	return 80;
-}
-
-void print_json_string(const char *text, size_t len)
-{
-	putchar('"');
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-		if (c == '"' || c == '\\')
-			printf("\\%c", c);
-		else if (c == '\n')
-			fputs("\\n", stdout);
-		else if (c < 0x20)
-			printf("\\u%04x", c);
-		else
-			putchar(c);
-	}
-	putchar('"');
-}
-
-void print_json_text(const char *text)
-{
-	print_json_string(text, strlen(text));
-}
-
-void print_json_member(const char *name, const char *text)
-{
-	print_json_text(name);
-	putchar(':');
-	print_json_text(text);
 }
 
 /* One character at `text`: its bytes, and the columns it takes. A control character counts as the two of ^X.
@@ -94,15 +67,67 @@ static bool is_c1(const char *text, size_t used)
 	return used == 2 && (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0;
 }
 
-static void put_character(const char *text, size_t used)
+/* U+202A to U+202E and U+2066 to U+2069 make a terminal show text in another order than it has. */
+static bool is_reordering(const char *text, size_t used)
+{
+	unsigned char last = used == 3 ? (unsigned char)text[2] : 0;
+	return used == 3 && (unsigned char)text[0] == 0xe2 &&
+	       (((unsigned char)text[1] == 0x80 && last >= 0xaa && last <= 0xae) ||
+		       ((unsigned char)text[1] == 0x81 && last >= 0xa6 && last <= 0xa9));
+}
+
+static void put_character(FILE *stream, const char *text, size_t used)
 {
 	unsigned char c = (unsigned char)*text;
 	if (used == 1 && (c < 0x20 || c == 0x7f))
-		printf("^%c", c == 0x7f ? '?' : c + '@');
-	else if ((used == 1 && c >= 0x80) || is_c1(text, used))
+		fprintf(stream, "^%c", c == 0x7f ? '?' : c + '@');
+	else if ((used == 1 && c >= 0x80) || is_c1(text, used) || is_reordering(text, used))
+		fputs("\xef\xbf\xbd", stream);
+	else
+		fwrite(text, 1, used, stream);
+}
+
+/* A character as it may stand in JSON: no byte that is no UTF-8, and no C1 control as itself. */
+static size_t put_json_character(const char *text, size_t len)
+{
+	int columns;
+	size_t used = character(text, len, &columns);
+	if (is_c1(text, used))
+		printf("\\u%04x", (unsigned char)text[1]);
+	else if (used == 1 && (unsigned char)*text >= 0x80)
 		fputs("\xef\xbf\xbd", stdout);
 	else
 		fwrite(text, 1, used, stdout);
+	return used;
+}
+
+void print_json_string(const char *text, size_t len)
+{
+	putchar('"');
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+		if (c == '"' || c == '\\')
+			printf("\\%c", c);
+		else if (c == '\n')
+			fputs("\\n", stdout);
+		else if (c < 0x20 || c == 0x7f)
+			printf("\\u%04x", c);
+		else
+			i += put_json_character(text + i, len - i) - 1;
+	}
+	putchar('"');
+}
+
+void print_json_text(const char *text)
+{
+	print_json_string(text, strlen(text));
+}
+
+void print_json_member(const char *name, const char *text)
+{
+	print_json_text(name);
+	putchar(':');
+	print_json_text(text);
 }
 
 size_t text_columns(const char *text, size_t len)
@@ -116,6 +141,28 @@ size_t text_columns(const char *text, size_t len)
 	return total;
 }
 
+const char *visible(const char *text)
+{
+	static char buffers[8][VISIBLE_BYTES];
+	static unsigned next;
+	char *out = buffers[next++ % 8];
+	FILE *stream = fmemopen(out, VISIBLE_BYTES, "w");
+	out[0] = 0;
+	if (!stream)
+		return out;
+	for (size_t len = strlen(text), i = 0; i < len;) {
+		int columns;
+		size_t used = character(text + i, len - i, &columns);
+		if (ftell(stream) + 8 > VISIBLE_BYTES) /* the longest character, … and the NUL */
+			break;
+		put_character(stream, text + i, used);
+		i += used;
+	}
+	fclose(stream);
+	out[VISIBLE_BYTES - 1] = 0;
+	return out;
+}
+
 void print_clean(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len;) {
@@ -124,7 +171,7 @@ void print_clean(const char *text, size_t len)
 		if (text[i] == '\n' || text[i] == '\t')
 			putchar(text[i]);
 		else if (text[i] != '\r')
-			put_character(text + i, used);
+			put_character(stdout, text + i, used);
 		i += used;
 	}
 }
@@ -138,7 +185,7 @@ void print_line_of(const char *text, size_t len, size_t columns_max)
 		size_t used = character(text + i, len - i, &columns);
 		if (column + (size_t)columns > room || text[i] == '\n')
 			break;
-		put_character(text + i, used);
+		put_character(stdout, text + i, used);
 		column += (size_t)columns;
 		i += used;
 	}
@@ -173,7 +220,7 @@ static void put_line(const char *text, size_t len)
 		if (text[at] == '\t')
 			putchar(' ');
 		else if (text[at] != '\r')
-			put_character(text + at, used);
+			put_character(stdout, text + at, used);
 		at += used;
 	}
 }
@@ -255,32 +302,68 @@ static int exit_code_of(int code)
 	}
 }
 
-/* An error message can quote bytes of a damaged file: made visible like everything else. */
-static void put_error_text(const char *text)
+/* A message can quote bytes of a damaged file, of a model or of the command line: made visible like
+ * everything else. Only the newlines of our own wording stay. */
+static void put_message(const char *text, bool newlines)
 {
-	for (const char *at = text; *at; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			fprintf(stderr, "^%c", *at == 0x7f ? '?' : *at + '@');
+	for (size_t len = strlen(text), i = 0; i < len;) {
+		int columns;
+		size_t used = character(text + i, len - i, &columns);
+		if (newlines && text[i] == '\n')
+			fputc('\n', stderr);
 		else
-			fputc(*at, stderr);
+			put_character(stderr, text + i, used);
+		i += used;
+	}
+}
+
+static void put_formatted(bool newlines, const char *format, va_list list)
+{
+	char *text = NULL;
+	if (vasprintf(&text, format, list) < 0)
+		text = NULL;
+	put_message(text ? text : "out of memory", newlines);
+	free(text);
+}
+
+static void begin_error(void)
+{
+	fflush(stdout);
+	fputs(output_color(STDERR_FILENO) ? RED "bobbin: " PLAIN : "bobbin: ", stderr);
 }
 
 int fail(const struct bobbin_error *error)
 {
-	fflush(stdout);
-	fputs(output_color(STDERR_FILENO) ? RED "bobbin: " PLAIN : "bobbin: ", stderr);
-	put_error_text(error->message);
+	begin_error();
+	put_message(error->message, false);
 	fputc('\n', stderr);
 	return exit_code_of(error->code);
+}
+
+int fail_about(const char *name, const struct bobbin_error *error)
+{
+	begin_error();
+	put_message(name, false);
+	fputs(": ", stderr);
+	put_message(error->message, false);
+	fputc('\n', stderr);
+	return exit_code_of(error->code);
+}
+
+int fail_file(const char *name, int error_number)
+{
+	begin_error();
+	put_message(name, false);
+	fprintf(stderr, ": %s\n", strerror(error_number));
+	return EXIT_FAILED;
 }
 
 int fail_usage(const char *format, ...)
 {
 	va_list list;
-	fflush(stdout);
-	fputs(output_color(STDERR_FILENO) ? RED "bobbin: " PLAIN : "bobbin: ", stderr);
+	begin_error();
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	put_formatted(false, format, list);
 	va_end(list);
 	fputc('\n', stderr);
 	return EXIT_USAGE;
@@ -296,7 +379,7 @@ void note(const struct arguments *arguments, const char *format, ...)
 	if (color)
 		fputs(DIM, stderr);
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	put_formatted(true, format, list);
 	va_end(list);
 	fputs(color ? PLAIN "\n" : "\n", stderr);
 }

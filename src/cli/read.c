@@ -25,17 +25,18 @@ static const char *role_color(const char *role)
 static void print_message(const struct bobbin_message *message, bool all_branches)
 {
 	bool off = all_branches && message->position == UINT64_MAX;
-	printf("%s%s%s %s%s%s", paint(BOLD), message->id, paint(PLAIN), paint(role_color(message->role)),
-		message->role, paint(PLAIN));
+	printf("%s%s%s %s%s%s", paint(BOLD), visible(message->id), paint(PLAIN),
+		paint(role_color(message->role)), message->role, paint(PLAIN));
 	printf("%s  %s tokens", paint(DIM), number_text(message->tokens));
 	if (*message->origin)
-		printf(" · %s", message->origin);
+		printf(" · %s", visible(message->origin));
 	if (message->inherited)
 		printf(" · inherited");
 	if (message->marked)
 		printf(" · marked: no real result came");
 	if (off)
-		printf(" · another branch, after %s", *message->parent ? message->parent : "nothing");
+		printf(" · another branch, after %s",
+			*message->parent ? visible(message->parent) : "nothing");
 	printf("%s\n", paint(PLAIN));
 	print_wrapped(message->text, message->text_len, 2);
 }

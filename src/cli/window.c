@@ -101,8 +101,8 @@ static void print_range(const char *from, const char *to, uint64_t messages, uin
 		snprintf(range + strlen(range), sizeof(range) - strlen(range), " – ");
 		add_short_id(range, sizeof(range), to);
 	}
-	int pad = 22 - (int)text_columns(range, strlen(range));
-	printf("  %s%*s %6s %s %9s tokens\n", range, pad > 0 ? pad : 0, "", number_text(messages),
+	int pad = 22 - (int)text_columns(visible(range), strlen(visible(range)));
+	printf("  %s%*s %6s %s %9s tokens\n", visible(range), pad > 0 ? pad : 0, "", number_text(messages),
 		messages == 1 ? "message " : "messages", number_text(tokens));
 }
 
@@ -146,9 +146,9 @@ static void print_plan(const char *id, const bobbin_plan *plan)
 	print_bar(budget);
 	print_numbers(budget);
 	if (*bobbin_plan_cut(plan))
-		printf("  cut at %s%s%s\n", bobbin_plan_cut(plan),
+		printf("  cut at %s%s%s\n", visible(bobbin_plan_cut(plan)),
 			*bobbin_plan_inner_cut(plan) ? ", inside its turn at " : "",
-			bobbin_plan_inner_cut(plan));
+			visible(bobbin_plan_inner_cut(plan)));
 	if (bobbin_plan_summary_stale(plan))
 		printf("  the compaction record no longer fits the line and is not used\n");
 	print_shown(plan);
@@ -275,7 +275,7 @@ static int count_file(const struct arguments *arguments, const char *name, uint6
 		printf(",\"tokens\":%llu,\"exact\":%s}\n", (unsigned long long)tokens,
 			exact ? "true" : "false");
 	} else {
-		printf("%12s  %s%s\n", number_text(tokens), name, exact ? "" : "  (estimated)");
+		printf("%12s  %s%s\n", number_text(tokens), visible(name), exact ? "" : "  (estimated)");
 	}
 	return 0;
 }

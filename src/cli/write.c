@@ -2,6 +2,7 @@
 /* Commands that add to a log or make and delete sessions: append, fork, rewind, edit, delete. */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ static void print_ack(const struct arguments *arguments, const struct bobbin_ack
 			fputs(",\"side_branch\":true", stdout);
 		puts("}");
 	} else {
-		printf("%llu %s%s%s\n", (unsigned long long)ack->seq, ack->id,
+		printf("%llu %s%s%s\n", (unsigned long long)ack->seq, visible(ack->id),
 			ack->repeated ? " (was there)" : "", ack->side_branch ? " (beside the line)" : "");
 	}
 	fflush(stdout); /* an acknowledgement that waits in a buffer is none */
@@ -59,6 +60,8 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 			expect = head;
 		}
 	}
+	if (!rc && ferror(stdin))
+		rc = fail_file("standard input", errno);
 	free(line);
 	return rc;
 }
@@ -126,7 +129,7 @@ static void print_forked(const struct arguments *arguments, const char *parent, 
 		note(arguments, "walked back from %s, so that no call is parted from its results", at);
 	if (forked->kept)
 		printf("forked %s after %s of its messages (through %s): ", parent, number_text(forked->kept),
-			forked->through);
+			visible(forked->through));
 	else
 		printf("forked %s before its first message: ", parent);
 	printf("%s%s%s\n", paint(BOLD), forked->id, paint(PLAIN));
@@ -170,7 +173,7 @@ static void print_moved(
 		printf(",\"messages\":%llu}\n", (unsigned long long)info->messages);
 	} else {
 		printf("the head of %s is now %s, %s messages on the line\n", info->id,
-			*head ? head : "before the first message", number_text(info->messages));
+			*head ? visible(head) : "before the first message", number_text(info->messages));
 	}
 }
 

@@ -187,8 +187,8 @@ int bobbin_import_data(bobbin_store *store, const char *data, size_t len,
 	rc = import_read(all.format, data ? data : "", data ? len : 0, &import->read, error);
 	if (rc < 0 && all.name)
 		error_prefix(error, "%s", all.name);
-	if (!rc)
-		rc = store_all(store, import, &all, error);
+	if (!rc && (rc = store_all(store, import, &all, error)) < 0 && all.name)
+		error_prefix(error, "%s", all.name);
 	if (rc < 0)
 		bobbin_import_free(import);
 	else
