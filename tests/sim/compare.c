@@ -206,6 +206,10 @@ static void compare_node(struct comparison *comparison, int at, struct arena *ar
 	else if (log_find(comparison->log, slice_of(id), &found, NULL) ||
 		 ours(comparison, found) != sim_view_find(comparison->view, id))
 		DIFFERS(comparison, "%s is not found by its id", id);
+	else if (snprintf(id, sizeof(id), "m%llu", (unsigned long long)said.seq),
+		log_find(comparison->log, slice_of(id), &found, NULL) ||
+			ours(comparison, found) != sim_view_find(comparison->view, id))
+		DIFFERS(comparison, "%s is not found by its number", id);
 	else if (log_on_line(comparison->log, node, log_head(comparison->log)) !=
 		 sim_view_on_line(comparison->view, at, comparison->view->head))
 		DIFFERS(comparison, "whether %s is on the line", id);

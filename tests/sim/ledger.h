@@ -117,7 +117,9 @@ void sim_scan(const struct sim_ledger *ledger, int log, struct sim_scan *ret_sca
 const struct sim_line *sim_scan_find(const struct sim_scan *scan, int entry);
 /* False if what it inherits is not there. */
 bool sim_view(const struct sim_ledger *ledger, int log, struct sim_view *ret_view);
-int sim_view_find(const struct sim_view *view, const char *id); /* node, or -1 */
+int sim_view_find(const struct sim_view *view, const char *id); /* by own id or m<seq>; node, or -1 */
+/* One of the two, as is chosen. */
+void sim_view_name(const struct sim_view *view, int node, uint32_t choice, char ret_id[SIM_ID_BYTES]);
 bool sim_view_on_line(const struct sim_view *view, int node, int head);
 unsigned sim_view_depth(const struct sim_view *view, int node); /* messages before it; -1: 0 */
 /* How many messages a fork at `node` keeps (node -1: 0): no call is parted from its results. ret_through: the

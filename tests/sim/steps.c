@@ -106,7 +106,7 @@ static void choose_cut(struct sim_world *world, const struct sim_view *view, con
 	} else {
 		node = (int)(step->c % (uint32_t)view->count);
 		plan->asked = sim_view_depth(view, node) + 1;
-		snprintf(plan->at, sizeof(plan->at), "%s", view->nodes[node].id);
+		sim_view_name(view, node, step->a >> 8, plan->at);
 		plan->options.at = slice_of(plan->at);
 	}
 	plan->cut = sim_view_cut(&world->ledger, view, node);

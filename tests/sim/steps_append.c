@@ -180,8 +180,8 @@ static void plan_edit(struct append *append, const struct sim_step *step)
 	entry->parent_kind = SIM_AT_ROOT;
 	if (append->view->count && step->b % 9) {
 		entry->parent_kind = SIM_AT_ID;
-		snprintf(entry->parent, sizeof(entry->parent), "%s",
-			append->view->nodes[step->b % (uint32_t)append->view->count].id);
+		sim_view_name(append->view, (int)(step->b % (uint32_t)append->view->count), step->a >> 8,
+			entry->parent);
 	}
 	write_message(append, 0, step->c);
 }
@@ -487,8 +487,8 @@ void sim_step_rewind(struct sim_world *world, struct sim_writer *writer, const s
 	if (sim_view(&world->ledger, append.number, append.view)) {
 		struct sim_entry *entry = add_entry(&append, SIM_REWIND);
 		if (append.view->count && step->b % 8)
-			snprintf(entry->target, sizeof(entry->target), "%s",
-				append.view->nodes[step->c % (uint32_t)append.view->count].id);
+			sim_view_name(append.view, (int)(step->c % (uint32_t)append.view->count),
+				step->a >> 8, entry->target);
 		entry->members = make_room(1);
 		entry->members[0] = '\0';
 		sim_tell(world, " rewind %s (i%d) to '%s'", world->ledger.logs[append.number].id,

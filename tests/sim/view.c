@@ -6,15 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool is_named(const struct sim_node *node, const char *id)
+{
+	char number[SIM_ID_BYTES];
+	snprintf(number, sizeof(number), "m%llu", (unsigned long long)node->seq);
+	return strcmp(node->id, id) == 0 || strcmp(number, id) == 0;
+}
+
 int sim_view_find(const struct sim_view *view, const char *id)
 {
 	for (int i = view->own_from; i < view->count; i++)
-		if (strcmp(view->nodes[i].id, id) == 0)
+		if (is_named(&view->nodes[i], id))
 			return i;
 	for (int i = 0; i < view->own_from; i++)
-		if (strcmp(view->nodes[i].id, id) == 0)
+		if (is_named(&view->nodes[i], id))
 			return i;
 	return -1;
+}
+
+void sim_view_name(const struct sim_view *view, int node, uint32_t choice, char ret_id[SIM_ID_BYTES])
+{
+	if (choice % 3)
+		snprintf(ret_id, SIM_ID_BYTES, "%s", view->nodes[node].id);
+	else
+		snprintf(ret_id, SIM_ID_BYTES, "m%llu", (unsigned long long)view->nodes[node].seq);
 }
 
 bool sim_view_on_line(const struct sim_view *view, int node, int head)
