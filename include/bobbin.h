@@ -623,6 +623,31 @@ BOBBIN_API void bobbin_recall_free(bobbin_recall *recall);
 BOBBIN_API int bobbin_work(bobbin_store *store, bobbin_model *deriver, int64_t milliseconds, uint64_t *ret_derived,
 	int *ret_left, struct bobbin_error *error);
 
+struct bobbin_simulation_row {
+	const char *prices;   /* the name of the price table */
+	const char *policy;   /* "none", "sliding", "fixed", "auto", "best fixed" */
+	double trigger;       /* of fixed ones: share of the history budget */
+	uint64_t requests;    /* one for each reply of the line */
+	uint64_t compactions; /* or slides of the window */
+	double billed;        /* in units of one uncached input token */
+};
+
+/* What a session would have cost, in rows. */
+typedef struct bobbin_simulation bobbin_simulation;
+
+/*
+ * Replays the line under several ways of keeping its window. prices: {"NAME":{"cache_write":1.25,"cache_read":0.1,"output":5}};
+ * NULL: four common tables. window may be NULL. Nothing is sent or written.
+ */
+BOBBIN_API int bobbin_session_simulate(bobbin_session *session, const struct bobbin_window_options *window,
+	const char *prices, size_t len, bobbin_simulation **ret_simulation, struct bobbin_error *error);
+
+/* The row at `index`; NULL past the end. Lives as long as the simulation. */
+BOBBIN_API const struct bobbin_simulation_row *bobbin_simulation_get(const bobbin_simulation *simulation, size_t index);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_simulation_free(bobbin_simulation *simulation);
+
 /* ---- Models and turns ------------------------------------------------------------------------------------------ */
 
 /*

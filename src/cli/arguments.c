@@ -63,6 +63,8 @@ static const struct option options[] = {
 		"verify this record instead: JSON, or text under headings"},
 	{"no-compaction", OPTION_FLAG, AT(no_compaction), NULL,
 		"leave out what does not fit instead of compacting"},
+	{"prices", OPTION_TEXT, AT(prices_file), "FILE",
+		"price table: {\"NAME\":{\"cache_write\":1.25,\"cache_read\":0.1,\"output\":5}}"},
 	{"dry-run", OPTION_FLAG, AT(dry_run), NULL, "report, write nothing"},
 	{"segments", OPTION_FLAG, AT(segments), NULL, "the record of each segment"},
 	{"once", OPTION_FLAG, AT(once), NULL, "stop after the segment at hand"},
