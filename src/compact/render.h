@@ -24,10 +24,10 @@
 #include "transcript/path.h"
 
 struct render_options {
-	uint64_t tokens_max;	       /* window_budget.record; 0: no limit */
-	uint64_t tokens_aim;	       /* for what can be recalled as well; what must not be lost (rules, rejected
-					  options, failed attempts) may go beyond it. 0: tokens_max */
-	unsigned sources_max;	       /* ids shown of an item; 0: RENDER_SOURCES_MAX */
+	uint64_t tokens_max;  /* window_budget.record; 0: no limit */
+	uint64_t tokens_aim;  /* for what can be recalled as well; what must not be lost (rules, rejected
+				 options, failed attempts) may go beyond it. 0: tokens_max */
+	unsigned sources_max; /* ids shown of an item; 0: RENDER_SOURCES_MAX */
 	struct token_counter *counter; /* NULL: the estimate */
 };
 #define RENDER_OPTIONS_INIT ((struct render_options){.tokens_max = 0})

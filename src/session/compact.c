@@ -13,6 +13,10 @@
 #include <stdio.h>
 
 #define USELESS_MAX 3
+/* Half of the share that a record may take at most. What can be recalled is shown up to here, so that in a
+ * small window a compaction wins room for more than a turn; the other half is for what must not be lost. In
+ * windows of 80,000 tokens and more the fixed maximum comes first. */
+#define RECORD_AIM_PERMILLE 75
 
 struct bobbin_compaction {
 	struct arena arena; /* owns all texts of the report */
@@ -151,6 +155,7 @@ static int make_record(struct climb *climb, struct bobbin_error *error)
 	if (rc < 0 || compact_merge_end(merge) < climb->covered)
 		return rc;
 	render.tokens_max = climb->plan->numbers.record;
+	render.tokens_aim = climb->plan->numbers.history * RECORD_AIM_PERMILLE / 1000;
 	render.counter = &climb->plan->counter;
 	rc = compact_merge_finish(merge, &options, arena, &merged, error);
 	if (!rc)
@@ -211,7 +216,7 @@ static int commit_line(struct climb *climb, struct buffer *out, struct bobbin_er
 		rc = path_id(path, climb->inner, inner, error);
 	if (rc < 0)
 		return rc;
-	compaction_source(climb->session->log, climb->plan->head, climb->covered, source);
+	compaction_source(climb->session->log, climb->plan->head, climb->cut, climb->inner, source);
 	json_writer_init(&writer, out);
 	json_begin_object(&writer);
 	json_member_text(&writer, "type", "compaction");
@@ -243,10 +248,10 @@ static int still_holds(struct climb *climb, struct bobbin_error *error)
 	if (rc < 0)
 		return rc;
 	uint32_t cut = log_ancestor(log, climb->plan->head, (uint32_t)climb->cut);
-	compaction_source(log, climb->plan->head, climb->covered, before);
+	compaction_source(log, climb->plan->head, climb->cut, climb->inner, before);
 	if (log_head(log) == NODE_NONE || !log_on_line(log, cut, log_head(log)))
 		return 0;
-	compaction_source(log, log_head(log), climb->covered, now);
+	compaction_source(log, log_head(log), climb->cut, climb->inner, now);
 	rc = session_floor(climb->session, log_head(log), floor, &floor_position, error);
 	return rc < 0 ? rc : strcmp(before, now) == 0 && strcmp(floor, climb->floor) == 0;
 }

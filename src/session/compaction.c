@@ -7,12 +7,12 @@
 #include "tokens/overhead.h"
 #include <stdio.h>
 
-void compaction_source(
-	const struct log *log, uint32_t head, size_t end, char ret_source[COMPACTION_SOURCE_BYTES])
+void compaction_source(const struct log *log, uint32_t head, size_t cut, size_t inner_cut,
+	char ret_source[COMPACTION_SOURCE_BYTES])
 {
 	struct log_node node = {0};
-	if (end)
-		log_node(log, log_ancestor(log, head, (uint32_t)end - 1), &node);
+	size_t last = inner_cut == WINDOW_NONE ? cut : inner_cut - 1;
+	log_node(log, log_ancestor(log, head, (uint32_t)last), &node);
 	snprintf(ret_source, COMPACTION_SOURCE_BYTES, "chain:%016llx", (unsigned long long)node.chain);
 }
 
@@ -60,8 +60,9 @@ static const char *judge(bobbin_session *session, struct log *log, uint32_t head
 		if (record->inner_cut == WINDOW_NONE)
 			return "the message of its inner cut is no longer on the line";
 	}
-	size_t end = record->inner_cut == WINDOW_NONE ? record->cut : record->inner_cut;
-	compaction_source(session->log, head, end, source);
+	if (record->inner_cut != WINDOW_NONE && record->inner_cut <= record->cut)
+		return "its inner cut is not after its cut";
+	compaction_source(session->log, head, record->cut, record->inner_cut, source);
 	if (!slice_is(member_text(object, "source", arena), source))
 		return "what it covers has changed";
 	if (!slice_is(member_text(object, "floor", arena), floor))

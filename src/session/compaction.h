@@ -6,9 +6,9 @@
  *	 "digest":"sha256:…","tokens":612,"record":{…},"text":"TASK\n- …"}
  *
  * Invariants: (1) a line is used only if its cut is a person's message on this
- *line, the hash of everything it covers is the one it was made of, and the
- *newest run is the same; (2) the text is shown as it was logged, whatever code
- *reads it; (3) of several usable lines the newest counts.
+ *line, the hash of everything it covers and of the message it is attached to is the one it was made of, and
+ *the newest run is the same; (2) the text is shown as it was logged, whatever code reads it; (3) of several
+ *usable lines the newest counts.
  */
 #ifndef SESSION_COMPACTION_H
 #define SESSION_COMPACTION_H
@@ -31,10 +31,10 @@ struct token_counter;
 int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct token_counter *counter,
 	struct arena *arena, struct found_record *ret_found, struct bobbin_error *error);
 
-/* "chain:…", what identifies the messages before position `end` of the line to
- * `head`. */
+/* "chain:…": the hash of the line through the message at the cut, which the record is attached to, or, with
+ * an inner cut, of everything before that. */
 #define COMPACTION_SOURCE_BYTES 24
-void compaction_source(
-	const struct log *log, uint32_t head, size_t end, char ret_source[COMPACTION_SOURCE_BYTES]);
+void compaction_source(const struct log *log, uint32_t head, size_t cut, size_t inner_cut,
+	char ret_source[COMPACTION_SOURCE_BYTES]);
 
 #endif

@@ -354,6 +354,7 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 {
 	struct render_options options = {.model = slice_of(model),
 		.system = plan->system,
+		.record = plan->found.window.text,
 		.stream = true,
 		.output_max = plan->budget.output_reserve,
 		.byte_limit = plan->options.byte_limit};

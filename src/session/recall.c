@@ -14,6 +14,7 @@
 
 #define RECALL_DEFAULT 5
 #define RECALL_MAX 200
+#define RECALL_RANGE_MAX 10000 /* a pointer of a record is answered in full */
 #define EXCERPT_BYTES 600
 #define QUERY_WORDS_MAX 16
 
@@ -206,7 +207,7 @@ static int recall_range(bobbin_session *session, const char *from, const char *t
 	int rc = bobbin_messages_open(session, &options, &messages, error);
 	if (rc < 0)
 		return rc;
-	while (recall->count < RECALL_MAX && (rc = bobbin_messages_next(messages, &message, error)) > 0)
+	while (recall->count < RECALL_RANGE_MAX && (rc = bobbin_messages_next(messages, &message, error)) > 0)
 		if ((rc = add_hit(recall, message, 2.0, 0)) < 0) {
 			error_set(error, rc, "out of memory");
 			break;

@@ -227,8 +227,8 @@ struct work {
 	struct segment segment;
 	struct arena arena;
 	struct derive_input input;
-	struct compact_record record;
-	struct verify_result verified;
+	struct compact_record raw, record; /* as derived; without what verification refused */
+	struct verify_result verified;	   /* of `raw` */
 	const struct deriver *deriver;
 };
 
@@ -246,23 +246,20 @@ static void deriver_name(const struct deriver *deriver, char ret_name[DERIVER_BY
 static int derive_with(struct work *work, const struct deriver *deriver, struct segments_report *report,
 	struct bobbin_error *error)
 {
-	struct compact_record raw, repaired;
-	compact_record_init(&raw, &work->arena);
+	compact_record_init(&work->raw, &work->arena);
 	work->deriver = deriver;
-	int rc = deriver->derive(deriver->context, &work->input, &raw, error);
+	int rc = deriver->derive(deriver->context, &work->input, &work->raw, error);
 	if (!rc)
-		rc = verify_segment(&raw, &work->input, &rules_deriver, &work->arena, &work->verified, error);
+		rc = verify_segment(
+			&work->raw, &work->input, &rules_deriver, &work->arena, &work->verified, error);
 	if (rc < 0)
 		return rc;
-	work->record = raw;
+	work->record = work->raw;
 	if (verify_ok(&work->verified))
 		return 0;
 	report->refused += (uint32_t)work->verified.violation_count;
 	report->repaired += (uint32_t)work->verified.missing_count;
-	rc = verify_repair(&raw, &work->verified, &work->arena, &repaired, error);
-	if (!rc)
-		work->record = repaired;
-	return rc;
+	return verify_repair(&work->raw, &work->verified, &work->arena, &work->record, error);
 }
 
 /* A deriver that fails costs nothing: rules take over for this segment. */
@@ -316,7 +313,7 @@ static int segment_record_line(struct work *work, struct buffer *out, struct bob
 	buffer_add_text(out, ",\"record\":");
 	compact_record_write_json(&work->record, out);
 	buffer_add_text(out, ",\"verify\":");
-	verify_write_json(&work->record, &work->verified, out);
+	verify_write_json(&work->raw, &work->verified, out);
 	json_end_object(&writer);
 	rc = buffer_error(out);
 	return rc < 0 ? error_set(error, rc, "the record of a segment is too large") : 0;
