@@ -34,81 +34,141 @@ bool message_is(const struct json *record)
 	return json_get(record, "role", &role) && message_role_of(&role, &ignored);
 }
 
-/* A member that is present and not null. */
-static bool get_some(const struct json *object, const char *key, struct json *ret_value)
+/* ---- Members --------------------------------------------------------------------------------------------- */
+
+enum member {
+	MEMBER_ROLE,
+	MEMBER_ORIGIN,
+	MEMBER_MARKER,
+	MEMBER_SEQ,
+	MEMBER_CONTENT,
+	MEMBER_TOOL_CALLS,
+	MEMBER_PARENT,
+	MEMBER_ID,
+	MEMBER_TOOL_CALL_ID,
+	MEMBER_NAME,
+	MEMBER_IS_ERROR,
+	MEMBER_BRANCH,
+	MEMBERS,
+};
+
+#define KEY(text) {text, sizeof(text) - 1}
+static const struct {
+	const char *text;
+	size_t len;
+} KEYS[MEMBERS] = {
+	[MEMBER_ROLE] = KEY("role"),
+	[MEMBER_ORIGIN] = KEY("origin"),
+	[MEMBER_MARKER] = KEY("marker"),
+	[MEMBER_SEQ] = KEY("seq"),
+	[MEMBER_CONTENT] = KEY("content"),
+	[MEMBER_TOOL_CALLS] = KEY("tool_calls"),
+	[MEMBER_PARENT] = KEY("parent"),
+	[MEMBER_ID] = KEY("id"),
+	[MEMBER_TOOL_CALL_ID] = KEY("tool_call_id"),
+	[MEMBER_NAME] = KEY("name"),
+	[MEMBER_IS_ERROR] = KEY("is_error"),
+	[MEMBER_BRANCH] = KEY("branch"),
+};
+#undef KEY
+
+static enum member member_of(const struct json *key)
 {
-	if (json_get(object, key, ret_value) && ret_value->type != JSON_NULL)
-		return true;
-	*ret_value = (struct json){NULL, 0, JSON_ABSENT};
-	return false;
+	bool escaped = memchr(key->text, '\\', key->len) != NULL;
+
+	for (unsigned i = 0; i < MEMBERS; i++)
+		if (escaped ? json_string_is(key, KEYS[i].text)
+			    : key->len == KEYS[i].len + 2 &&
+				      memcmp(key->text + 1, KEYS[i].text, KEYS[i].len) == 0)
+			return (enum member)i;
+	return MEMBERS;
+}
+
+/* One walk over the record, which may be megabytes. Of duplicates the last counts. */
+static void find_members(const struct json *record, struct json ret_found[MEMBERS])
+{
+	struct json_iter iter;
+	struct json key, value;
+
+	for (unsigned i = 0; i < MEMBERS; i++)
+		ret_found[i] = (struct json){NULL, 0, JSON_ABSENT};
+	if (record->type != JSON_OBJECT)
+		return;
+	json_iter_init(&iter, record);
+	while (json_iter_next(&iter, &key, &value)) {
+		enum member member = member_of(&key);
+		if (member != MEMBERS)
+			ret_found[member] = value;
+	}
+}
+
+static bool is_some(const struct json *value)
+{
+	return value->type != JSON_ABSENT && value->type != JSON_NULL;
 }
 
 /* An optional string member, decoded; null counts as absent. */
-static int get_text(const struct json *record, const char *key, struct arena *arena, struct slice *ret_text,
-	struct bobbin_error *error)
+static int get_text(const struct json found[MEMBERS], enum member member, struct arena *arena,
+	struct slice *ret_text, struct bobbin_error *error)
 {
-	struct json value;
+	const struct json *value = &found[member];
 
 	*ret_text = (struct slice){NULL, 0};
-	if (!get_some(record, key, &value))
+	if (!is_some(value))
 		return 0;
-	if (value.type != JSON_STRING)
-		return error_set(error, BOBBIN_EINPUT, "a message whose \"%s\" is not a string", key);
-	*ret_text = json_string_content(&value, arena);
+	if (value->type != JSON_STRING)
+		return error_set(
+			error, BOBBIN_EINPUT, "a message whose \"%s\" is not a string", KEYS[member].text);
+	*ret_text = json_string_content(value, arena);
 	if (!ret_text->data)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory while reading a message");
 	return 0;
 }
 
 /* An optional true or false; null counts as absent. */
-static int get_flag(const struct json *record, const char *key, bool *ret_flag, struct bobbin_error *error)
+static int get_flag(const struct json found[MEMBERS], enum member member, bool *ret_flag,
+	struct bobbin_error *error)
 {
-	struct json value;
-
 	*ret_flag = false;
-	if (!get_some(record, key, &value))
-		return 0;
-	if (!json_bool(&value, ret_flag))
-		return error_set(
-			error, BOBBIN_EINPUT, "a message whose \"%s\" is neither true nor false", key);
+	if (is_some(&found[member]) && !json_bool(&found[member], ret_flag))
+		return error_set(error, BOBBIN_EINPUT, "a message whose \"%s\" is neither true nor false",
+			KEYS[member].text);
 	return 0;
 }
 
-static int parse_parent(
-	const struct json *record, struct arena *arena, struct message *message, struct bobbin_error *error)
+static int parse_parent(const struct json found[MEMBERS], struct arena *arena, struct message *message,
+	struct bobbin_error *error)
 {
-	struct json parent;
-
 	message->parent_kind = PARENT_HEAD;
-	if (!json_get(record, "parent", &parent))
+	if (found[MEMBER_PARENT].type == JSON_ABSENT)
 		return 0;
-	if (parent.type == JSON_NULL) {
+	if (found[MEMBER_PARENT].type == JSON_NULL) {
 		message->parent_kind = PARENT_ROOT;
 		return 0;
 	}
 	message->parent_kind = PARENT_ID;
-	int rc = get_text(record, "parent", arena, &message->parent, error);
+	int rc = get_text(found, MEMBER_PARENT, arena, &message->parent, error);
 	if (!rc && message->parent.len == 0)
 		return error_set(error, BOBBIN_EINPUT, "a message whose \"parent\" is empty");
 	return rc;
 }
 
-static int parse_seq(const struct json *record, struct message *message, struct bobbin_error *error)
+static int parse_seq(const struct json *seq, struct message *message, struct bobbin_error *error)
 {
-	struct json seq;
 	int64_t value;
 
-	if (!get_some(record, "seq", &seq))
+	if (!is_some(seq))
 		return 0;
-	if (!json_int64(&seq, &value) || value < 1)
+	if (!json_int64(seq, &value) || value < 1)
 		return error_set(error, BOBBIN_EINPUT, "a message whose \"seq\" is not a number from 1 on");
 	message->seq = (uint64_t)value;
 	return 0;
 }
 
-static int parse_body(const struct json *record, struct message *message, struct bobbin_error *error)
+static int parse_body(
+	const struct json found[MEMBERS], struct message *message, struct bobbin_error *error)
 {
-	json_get(record, "content", &message->content);
+	message->content = found[MEMBER_CONTENT];
 	switch (message->content.type) {
 	case JSON_STRING:
 	case JSON_ARRAY:
@@ -119,59 +179,60 @@ static int parse_body(const struct json *record, struct message *message, struct
 		return error_set(
 			error, BOBBIN_EINPUT, "a message whose \"content\" is neither text nor blocks");
 	}
-	get_some(record, "tool_calls", &message->tool_calls);
+	if (is_some(&found[MEMBER_TOOL_CALLS]))
+		message->tool_calls = found[MEMBER_TOOL_CALLS];
 	if (message->tool_calls.type != JSON_ABSENT && message->tool_calls.type != JSON_ARRAY)
 		return error_set(error, BOBBIN_EINPUT, "a message whose \"tool_calls\" is not an array");
 	return 0;
 }
 
-static enum message_origin origin_of(const struct json *record)
+static enum message_origin origin_of(const struct json *origin)
 {
-	struct json origin;
-
-	if (!get_some(record, "origin", &origin))
+	if (!is_some(origin))
 		return ORIGIN_PERSON;
-	if (json_string_is(&origin, "injected"))
+	if (json_string_is(origin, "injected"))
 		return ORIGIN_INJECTED;
-	if (json_string_is(&origin, "summary"))
+	if (json_string_is(origin, "summary"))
 		return ORIGIN_SUMMARY;
 	return ORIGIN_OTHER;
 }
 
-static enum message_marker marker_of(const struct json *record)
+static enum message_marker marker_of(const struct json *marker)
 {
-	struct json marker;
-
-	if (!get_some(record, "marker", &marker))
+	if (!is_some(marker))
 		return MARKER_NONE;
-	return json_string_is(&marker, "unknown") ? MARKER_UNKNOWN : MARKER_INTERRUPTED;
+	return json_string_is(marker, "unknown") ? MARKER_UNKNOWN : MARKER_INTERRUPTED;
 }
 
 int message_parse(const struct json *record, struct arena *arena, struct message *ret_message,
 	struct bobbin_error *error)
 {
 	struct message message = {.record = *record};
-	struct json role;
+	struct json found[MEMBERS];
 	int rc;
 
-	if (!json_get(record, "role", &role) || !message_role_of(&role, &message.role))
+	find_members(record, found);
+	if (!message_role_of(&found[MEMBER_ROLE], &message.role))
 		return error_set(
 			error, BOBBIN_EINPUT, "a message whose \"role\" is not user, assistant or tool");
-	message.origin = origin_of(record);
-	message.marker = marker_of(record);
-	if ((rc = parse_seq(record, &message, error)) < 0 || (rc = parse_body(record, &message, error)) < 0 ||
-		(rc = parse_parent(record, arena, &message, error)) < 0 ||
-		(rc = get_text(record, "id", arena, &message.id, error)) < 0 ||
-		(rc = get_text(record, "tool_call_id", arena, &message.tool_call_id, error)) < 0 ||
-		(rc = get_text(record, "name", arena, &message.name, error)) < 0 ||
-		(rc = get_flag(record, "is_error", &message.is_error, error)) < 0 ||
-		(rc = get_flag(record, "branch", &message.branch, error)) < 0)
+	message.origin = origin_of(&found[MEMBER_ORIGIN]);
+	message.marker = marker_of(&found[MEMBER_MARKER]);
+	if ((rc = parse_seq(&found[MEMBER_SEQ], &message, error)) < 0 ||
+		(rc = parse_body(found, &message, error)) < 0 ||
+		(rc = parse_parent(found, arena, &message, error)) < 0 ||
+		(rc = get_text(found, MEMBER_ID, arena, &message.id, error)) < 0 ||
+		(rc = get_text(found, MEMBER_TOOL_CALL_ID, arena, &message.tool_call_id, error)) < 0 ||
+		(rc = get_text(found, MEMBER_NAME, arena, &message.name, error)) < 0 ||
+		(rc = get_flag(found, MEMBER_IS_ERROR, &message.is_error, error)) < 0 ||
+		(rc = get_flag(found, MEMBER_BRANCH, &message.branch, error)) < 0)
 		return rc;
 	if (message.id.data && message.id.len == 0)
 		return error_set(error, BOBBIN_EINPUT, "a message whose \"id\" is empty");
 	*ret_message = message;
 	return 0;
 }
+
+/* ---- Blocks ---------------------------------------------------------------------------------------------- */
 
 /* Kinds by their "type" member, in all the spellings that reach us. */
 static const struct {
