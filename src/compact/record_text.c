@@ -75,8 +75,10 @@ static void write_state(const struct compact_item *item, struct buffer *out)
 	enum item_state usual = item_state_default(item->kind);
 	bool say = item->state != usual || item->kind == ITEM_TASK || item_has_proof(item);
 
-	if (!say || item->state == STATE_NONE) { /* a colon says: what follows is no state */
-		if (slice_starts_with(item->text, ": ") || line_state_prefix(item->text, &word, &proof, &len))
+	if (!say || item->state == STATE_NONE) { /* a colon says: what follows is no state, no box to tick */
+		if (slice_starts_with(item->text, ": ") || slice_starts_with(item->text, "[ ] ") ||
+			slice_starts_with(item->text, "[x] ") ||
+			line_state_prefix(item->text, &word, &proof, &len))
 			buffer_add_text(out, ": ");
 		return;
 	}

@@ -135,7 +135,8 @@ static void odd_texts__read_back_equal(void **state)
 	(void)state;
 	static const char *const TEXTS[] = {"lifted: not a state", "read (m3): nor this", "index with [m4]",
 		"[user m4]", "open: x", ": colon", "a, because b", "x [1]", "ends with ]", "CONSTRAINTS",
-		"# heading", "- bullet", "1. one", "日本語の文。", "tabs\tand\nbreaks", "\"quoted\"", "```"};
+		"# heading", "- bullet", "1. one", "日本語の文。", "tabs\tand\nbreaks", "\"quoted\"", "```",
+		"[ ] tick", "[x] done"};
 	struct arena arena = ARENA_INIT;
 	struct compact_record record;
 
