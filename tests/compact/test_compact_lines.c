@@ -193,5 +193,5 @@ int main(void)
 		cmocka_unit_test(useless_results__are_told_apart),
 		cmocka_unit_test(segment_line__written_and_read_back),
 	};
-	return cmocka_run_group_tests_name("compact/compaction", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("compact/compaction (lines and staleness)", tests, NULL, NULL);
 }
