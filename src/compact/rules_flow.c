@@ -243,7 +243,7 @@ static void read_assistant_sentence(
 {
 	unsigned found;
 
-	statement_read(rules->statement, sentence->text, &rules->votes);
+	statement_read(rules->statement, sentence->text, &rules->assistant_votes);
 	if (reader->decisions < ASSISTANT_DECISIONS) {
 		found = rules_assistant(rules, sentence);
 		reader->decisions += (found & (FOUND_DECISION | FOUND_TRIED)) != 0;

@@ -36,7 +36,8 @@ struct rules {
 	struct compact_record *record;
 	struct arena scratch;
 	struct statement *statement; /* the sentence being read */
-	struct language_votes votes;
+	struct language_votes votes; /* of persons' messages alone, so that a harvest guesses the same */
+	struct language_votes assistant_votes;
 	struct buffer key, text; /* for one item at a time */
 	uint32_t *slots;	 /* items of the record by text; UINT32_MAX: free */
 	size_t slot_mask, slot_used;

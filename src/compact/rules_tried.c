@@ -46,7 +46,8 @@ static struct slice shorten(struct slice text, size_t max)
 		return text;
 	text.len = utf8_truncate(text.data, text.len, max);
 	for (size_t at = text.len; at > max / 2; at--)
-		if (memchr(" ,;\t\n", text.data[at - 1], 5))
+		if (memchr(" ;\t\n", text.data[at - 1], 4) ||
+			(text.data[at - 1] == ',' && text.data[at] == '"'))
 			return slice_trim((struct slice){text.data, at - 1});
 	while (text.len && (is_letter_or_digit(text.data[text.len - 1]) ||
 				   memchr("/._-\\:", text.data[text.len - 1], 6)))

@@ -332,8 +332,9 @@ static void cancelled_plan__is_not_its_neighbour(void **state)
 	(void)state;
 
 	DERIVE(&derived, "u Let's go with plan A.", "a Good.", "u We'll use plan B for the tests.", "a Good.",
-		"u Drop plan A because it costs too much.", "a Good.", "u Never push tags. Never push to main.", "a Good.",
-		"u You may push to main now.", "a Good.", "u You may push to main now.", "a Yes.");
+		"u Drop plan A because it costs too much.", "a Good.",
+		"u Never push tags. Never push to main.", "a Good.", "u You may push to main now.", "a Good.",
+		"u You may push to main now.", "a Yes.");
 	merged_text(&derived, 2, &text);
 	assert_has(&text, "- rejected (m5): Let's go with plan A. — because it costs too much [user m1]\n");
 	assert_has(&text, "- chosen: We'll use plan B for the tests. [user m3]\n");
@@ -704,6 +705,31 @@ static void monotonous_megabyte__bounded_memory(void **state)
 			derive_text(role, UNITS[i], 200000);
 }
 
+/* What the assistant says, in whatever language, does not change what is found in the user's words. */
+static void harvest__finds_what_deriving_finds(void **state)
+{
+	struct derived derived;
+	struct compact_record harvested;
+	struct derive_input input;
+	(void)state;
+
+	DERIVE(&derived, "u Hola, por favor no uses mocks.",
+		"a Natürlich, das mache ich gern. Ich habe die Tests geändert und alles läuft.",
+		"u solo tests, max 5", "a Das ist jetzt erledigt. Noch etwas?", "u nie mocks", "a Gut.",
+		"u Never push to main; prefiero ramas.");
+	input = lines_input(&derived.lines);
+	compact_record_init(&harvested, &derived.lines.arena);
+	assert_int_equal(rules_deriver.harvest(NULL, &input, &harvested, NULL), 0);
+	assert_int_equal(
+		count_items(&harvested, ITEM_CONSTRAINT), count_items(&derived.record, ITEM_CONSTRAINT));
+	for (size_t i = 0; i < harvested.count; i++)
+		if (harvested.items[i].kind == ITEM_CONSTRAINT)
+			need_item(&derived, ITEM_CONSTRAINT, STATE_BINDING,
+				arena_copy(&derived.lines.arena, harvested.items[i].text.data,
+					harvested.items[i].text.len));
+	lines_release(&derived.lines);
+}
+
 static void same_input__same_record(void **state)
 {
 	struct derived one, two;
@@ -871,6 +897,7 @@ int main(void)
 		cmocka_unit_test(user_attempt__failed_with_its_outcome),
 		cmocka_unit_test(shell_commands__touch_what_they_name),
 		cmocka_unit_test(monotonous_megabyte__bounded_memory),
+		cmocka_unit_test(harvest__finds_what_deriving_finds),
 		cmocka_unit_test(same_input__same_record),
 		cmocka_unit_test(every_allocation_failing__is_reported_and_leaks_nothing),
 		cmocka_unit_test(real_transcripts__sources_and_speakers_hold),
