@@ -6,14 +6,6 @@
 #include <string.h>
 #include "sim/world.h"
 
-static void *make_room(size_t bytes)
-{
-	void *room = malloc(bytes);
-	if (!room)
-		abort();
-	return room;
-}
-
 /* ---- Bytes */
 
 static void check_entry_bytes(struct sim_world *world, int number, const struct sim_line *line)
@@ -66,7 +58,7 @@ void sim_check_bytes(struct sim_world *world, int number)
 		sim_fail(world, "session %s (i%d) vanished", log->id, number);
 		return;
 	}
-	struct sim_scan *scan = make_room(sizeof(*scan));
+	struct sim_scan *scan = sim_room(sizeof(*scan));
 	sim_scan(&world->ledger, number, scan);
 	if (!scan->header)
 		sim_fail(world, "the header of %s (i%d) is not what was written", log->id, number);
@@ -128,7 +120,7 @@ static void settle_log(struct sim_world *world, int number, struct sim_scan *sca
 
 void sim_after_power_cut(struct sim_world *world)
 {
-	struct sim_scan *scan = make_room(sizeof(*scan));
+	struct sim_scan *scan = sim_room(sizeof(*scan));
 
 	for (int i = 0; i < world->ledger.log_count; i++) {
 		struct sim_log *log = &world->ledger.logs[i];
@@ -353,9 +345,9 @@ static bool is_mixed(const struct sim_ledger *ledger, int number, struct sim_sca
 
 void sim_compare(struct sim_world *world, struct log *log, int number)
 {
-	struct sim_scan *scan = make_room(sizeof(*scan));
-	struct sim_view *view = make_room(sizeof(*view));
-	struct comparison *comparison = make_room(sizeof(*comparison));
+	struct sim_scan *scan = sim_room(sizeof(*scan));
+	struct sim_view *view = sim_room(sizeof(*view));
+	struct comparison *comparison = sim_room(sizeof(*comparison));
 
 	*comparison = (struct comparison){.world = world, .log = log, .number = number, .view = view};
 	if (is_mixed(&world->ledger, number, scan))

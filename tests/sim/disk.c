@@ -12,8 +12,13 @@ void *sim_memory(void *old, size_t bytes)
 {
 	void *memory = realloc(old, bytes ? bytes : 1);
 	if (!memory)
-		abort(); /* the test's own memory, not that of the code under test */
+		abort();
 	return memory;
+}
+
+void *sim_room(size_t bytes)
+{
+	return sim_memory(NULL, bytes);
 }
 
 void sim_disk_init(struct sim_disk *disk, uint64_t seed)

@@ -129,6 +129,8 @@ struct sim_process {
 	bool write_is_next_to_fail;
 };
 
+void *sim_room(size_t bytes); /* malloc that does not fail: memory of the test, not of the code under test */
+
 void sim_disk_init(struct sim_disk *disk, uint64_t seed);
 void sim_disk_release(struct sim_disk *disk);
 void sim_disk_cut_power(struct sim_disk *disk);

@@ -156,9 +156,7 @@ static void tell_operation(
 
 static bool run(const struct history *history, struct sim_report *report, FILE *out)
 {
-	struct sim_world *world = malloc(sizeof(*world));
-	if (!world)
-		abort();
+	struct sim_world *world = sim_room(sizeof(*world));
 
 	report->failure[0] = '\0';
 	if (sim_world_init(world, history->seed))
@@ -183,9 +181,7 @@ static bool run(const struct history *history, struct sim_report *report, FILE *
 
 bool sim_run(uint64_t seed, struct sim_report *report)
 {
-	struct history *history = malloc(sizeof(*history));
-	if (!history)
-		abort();
+	struct history *history = sim_room(sizeof(*history));
 	make_history(seed, history);
 	bool passed = run(history, report, NULL);
 	free(history);
@@ -220,9 +216,7 @@ static bool still_fails(const struct history *history, const char *failure, unsi
 /* Leaves out as many operations as possible, in ever smaller pieces. */
 static void drop_operations(struct history *history, const char *failure, unsigned *runs)
 {
-	struct history *shorter = malloc(sizeof(*shorter));
-	if (!shorter)
-		abort();
+	struct history *shorter = sim_room(sizeof(*shorter));
 	for (size_t piece = history->count / 2; piece > 0; piece /= 2)
 		for (size_t at = 0; at + piece <= history->count && *runs < SHRINK_RUNS_MAX;) {
 			*shorter = *history;
@@ -258,11 +252,9 @@ static void calm_operations(struct history *history, const char *failure, unsign
 
 void sim_explain(uint64_t seed, FILE *out)
 {
-	struct history *history = malloc(sizeof(*history));
+	struct history *history = sim_room(sizeof(*history));
 	struct sim_report report = {0};
 	unsigned runs = 0;
-	if (!history)
-		abort();
 
 	make_history(seed, history);
 	if (!run(history, &report, NULL)) {

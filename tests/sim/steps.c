@@ -22,14 +22,6 @@ static bool name_exists(const struct sim_world *world, const char *id)
 	return sim_disk_find(&world->disk, name) >= 0;
 }
 
-static void *make_room(size_t bytes)
-{
-	void *room = malloc(bytes);
-	if (!room)
-		abort();
-	return room;
-}
-
 /* ---- Creating */
 
 static void set_create_options(const struct sim_log *log, int number, char owner[SIM_ID_BYTES],
@@ -197,7 +189,7 @@ void sim_step_fork(struct sim_world *world, struct sim_writer *writer, const str
 	unsigned slot = choose_slot(world, step);
 	struct fork_plan plan = {.options = LOG_FORK_OPTIONS_INIT};
 	struct sim_handle *handle = sim_world_handle(world, writer, step->slot);
-	struct sim_view *view = make_room(sizeof(*view));
+	struct sim_view *view = sim_room(sizeof(*view));
 	char id[SIM_ID_BYTES], owner[SIM_ID_BYTES];
 
 	set_id(id, slot);
@@ -325,7 +317,7 @@ static void check_entry(struct sim_world *world, const struct store_entry *entry
 	if (!entry->messages_exact || sim_is_excused(&world->ledger, number) ||
 		lost_any(&world->ledger, number))
 		return;
-	struct sim_view *view = make_room(sizeof(*view));
+	struct sim_view *view = sim_room(sizeof(*view));
 	unsigned line = 0;
 	if (sim_view(&world->ledger, number, view))
 		line = view->head < 0 ? 0 : sim_view_depth(view, view->head) + 1;

@@ -27,14 +27,6 @@ struct append {
 	int repeats;	  /* node of the view that is the same message, or -1 */
 };
 
-static void *make_room(size_t bytes)
-{
-	void *room = malloc(bytes);
-	if (!room)
-		abort();
-	return room;
-}
-
 static struct sim_entry *entry_of(struct append *append, size_t at)
 {
 	return &append->world->ledger.entries[append->entries[at]];
@@ -96,7 +88,7 @@ static void write_message(struct append *append, size_t at, uint32_t choice)
 	add_text(&members, choice);
 	if (entry->calls)
 		add_calls(&members, append->entries[at], entry->calls);
-	entry->members = make_room(members.len + 1);
+	entry->members = sim_room(members.len + 1);
 	memcpy(entry->members, members.data, members.len + 1);
 	buffer_release(&members);
 }
@@ -144,7 +136,7 @@ static void plan_control(struct append *append, const struct sim_step *step)
 
 	buffer_addf(&members, "\"tok\":%d,%s", append->entries[0], MEMBERS[step->a % 6]);
 	add_text(&members, step->c);
-	entry->members = make_room(members.len + 1);
+	entry->members = sim_room(members.len + 1);
 	memcpy(entry->members, members.data, members.len + 1);
 	buffer_release(&members);
 }
@@ -359,7 +351,7 @@ static void check_end(struct append *append)
 	if (append->world->disturbed || process->dead || log->file < 0 ||
 		(process->fail_calls & SIM_TRUNCATE))
 		return;
-	struct sim_scan *scan = make_room(sizeof(*scan));
+	struct sim_scan *scan = sim_room(sizeof(*scan));
 	sim_scan(&append->world->ledger, append->number, scan);
 	const struct sim_line *last = scan->count ? &scan->lines[scan->count - 1] : NULL;
 	if (scan->size > append->size && (!last || last->offset + last->len + 1 < scan->size))
@@ -454,7 +446,7 @@ void sim_step_append(struct sim_world *world, struct sim_writer *writer, const s
 	if (!append.handle)
 		return;
 	append.number = append.handle->number;
-	append.view = make_room(sizeof(*append.view));
+	append.view = sim_room(sizeof(*append.view));
 	if (sim_view(&world->ledger, append.number, append.view)) {
 		plan(&append, step);
 		send(&append, step);
@@ -483,13 +475,13 @@ void sim_step_rewind(struct sim_world *world, struct sim_writer *writer, const s
 	if (!append.handle)
 		return;
 	append.number = append.handle->number;
-	append.view = make_room(sizeof(*append.view));
+	append.view = sim_room(sizeof(*append.view));
 	if (sim_view(&world->ledger, append.number, append.view)) {
 		struct sim_entry *entry = add_entry(&append, SIM_REWIND);
 		if (append.view->count && step->b % 8)
 			sim_view_name(append.view, (int)(step->c % (uint32_t)append.view->count),
 				step->a >> 8, entry->target);
-		entry->members = make_room(1);
+		entry->members = sim_room(1);
 		entry->members[0] = '\0';
 		sim_tell(world, " rewind %s (i%d) to '%s'", world->ledger.logs[append.number].id,
 			append.number, entry->target);
@@ -522,7 +514,7 @@ void sim_step_title(struct sim_world *world, struct sim_writer *writer, const st
 		return;
 	append.number = append.handle->number;
 	struct sim_entry *entry = add_entry(&append, SIM_TITLE);
-	entry->members = make_room(1);
+	entry->members = sim_room(1);
 	entry->members[0] = '\0';
 	snprintf(title, sizeof(title), "t%d", append.entries[0]);
 	sim_tell(world, " title of %s (i%d): %s", world->ledger.logs[append.number].id, append.number, title);

@@ -125,10 +125,8 @@ static void add_message(const struct sim_ledger *ledger, struct sim_view *view, 
 /* The line to the cut, and the late results of its calls that stand before the cut. */
 static bool inherit(const struct sim_ledger *ledger, const struct sim_log *log, struct sim_view *ret_view)
 {
-	struct sim_view *base = malloc(sizeof(*base));
-	int *places = malloc(SIM_NODES_MAX * sizeof(*places));
-	if (!base || !places)
-		abort();
+	struct sim_view *base = sim_room(sizeof(*base));
+	int *places = sim_room(SIM_NODES_MAX * sizeof(*places));
 	int cut = sim_view(ledger, log->base, base) ? sim_view_find(base, log->through) : -1;
 
 	for (int i = 0; i <= cut; i++) {
@@ -150,9 +148,7 @@ static bool inherit(const struct sim_ledger *ledger, const struct sim_log *log, 
 bool sim_view(const struct sim_ledger *ledger, int number, struct sim_view *ret_view)
 {
 	const struct sim_log *log = &ledger->logs[number];
-	struct sim_scan *scan = malloc(sizeof(*scan));
-	if (!scan)
-		abort();
+	struct sim_scan *scan = sim_room(sizeof(*scan));
 	ret_view->count = ret_view->own_from = 0;
 	ret_view->head = -1;
 	bool whole = log->kept == 0 || (log->base >= 0 && inherit(ledger, log, ret_view));

@@ -124,9 +124,7 @@ static void cut_power(struct sim_world *world)
 void sim_world_adopt(struct sim_world *world)
 {
 	struct sim_ledger *ledger = &world->ledger;
-	struct sim_scan *scan = malloc(sizeof(*scan));
-	if (!scan)
-		abort();
+	struct sim_scan *scan = sim_room(sizeof(*scan));
 	for (int i = 0; i < ledger->log_count; i++) {
 		struct sim_log *log = &ledger->logs[i];
 		char name[SIM_NAME_BYTES];
