@@ -307,7 +307,7 @@ static void print_option(const struct option *option)
 	snprintf(left, sizeof(left), "--%s%s%s", option->name, option->value ? " " : "",
 		option->value ? option->value : "");
 	printf("  %-22s ", left);
-	print_hanging(option->help, 25);
+	print_hanging(option->help, strlen(option->help), 25);
 }
 
 void arguments_print_options(const struct command *command)

@@ -78,7 +78,7 @@ void print_json_text(const char *text);
 void print_json_member(const char *name, const char *text); /* "name":"text" */
 /* Text for a person: control characters made visible, lines wrapped to the width and indented. */
 void print_wrapped(const char *text, size_t len, int indent);
-void print_hanging(const char *text, int indent); /* the first line goes on where the cursor stands */
+void print_hanging(const char *text, size_t len, int indent); /* the first line goes on where the cursor stands */
 void print_clean(
 	const char *text, size_t len); /* as it is, control characters other than \n and \t made visible */
 void print_line_of(

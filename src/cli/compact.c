@@ -116,6 +116,21 @@ int command_compact(const struct arguments *arguments)
 
 /* ---- record, verify ---- */
 
+/* Headings as they are, items with their further lines under the first one's text. */
+static void print_record(const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		bool item = strncmp(text, "- ", 2) == 0;
+		if (item)
+			fputs("- ", stdout);
+		print_hanging(text + (item ? 2 : 0), len - (item ? 2 : 0), item ? 2 : 0);
+		if (!len)
+			putchar('\n');
+		text += len + (text[len] == '\n');
+	}
+}
+
 int command_record(const struct arguments *arguments)
 {
 	struct bobbin_record_options options = BOBBIN_RECORD_OPTIONS_INIT;
@@ -138,7 +153,7 @@ int command_record(const struct arguments *arguments)
 	else if (arguments->json)
 		puts(text);
 	else
-		print_wrapped(text, strlen(text), 0);
+		print_record(text);
 	bobbin_free(text);
 	close_session(store, session);
 	return rc;

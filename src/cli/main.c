@@ -127,7 +127,7 @@ static void print_overview(void)
 	puts("  bobbin [--store DIR] [--json] [--quiet] COMMAND …\n");
 	for (const struct command *command = commands; command->name; command++) {
 		printf("  %-11s ", command->name);
-		print_hanging(command->summary, 14);
+		print_hanging(command->summary, strlen(command->summary), 14);
 	}
 	puts("\nOptions that stand anywhere:");
 	arguments_print_options(NULL);

@@ -250,9 +250,9 @@ void print_wrapped(const char *text, size_t len, int indent)
 	wrap(text, len, indent, false);
 }
 
-void print_hanging(const char *text, int indent)
+void print_hanging(const char *text, size_t len, int indent)
 {
-	wrap(text, strlen(text), indent, true);
+	wrap(text, len, indent, true);
 }
 
 const char *number_text(uint64_t value)
