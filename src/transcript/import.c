@@ -54,6 +54,14 @@ static bool is_list(const struct json *object, const char *key, struct json *ret
 	return json_get(object, key, ret_list) && ret_list->type == JSON_ARRAY;
 }
 
+/* Other products' messages have a role, too, but hold their text elsewhere ("parts"), or are items among
+ * items that are no messages ("type"): read as one of ours they would be empty, or one of many. */
+static bool has_body(const struct json *message)
+{
+	return !has(message, "type") && (has(message, "content") || has(message, "tool_calls") ||
+						has(message, "function_call") || has(message, "refusal"));
+}
+
 /* A bare message: NULL with "maybe" set when it could be either format's. */
 static const char *judge_message(const struct json *message, bool *maybe)
 {
@@ -62,6 +70,8 @@ static const char *judge_message(const struct json *message, bool *maybe)
 
 	if (has(message, "seq") || has(message, "crc") || has(message, "parent") || has(message, "origin"))
 		return "bobbin";
+	if (!has_body(message))
+		return NULL;
 	json_get(message, "role", &role);
 	if (json_string_is(&role, "system") || json_string_is(&role, "developer") ||
 		json_string_is(&role, "function") || has(message, "function_call"))

@@ -86,4 +86,13 @@ with Scratch() as scratch:
     result = scratch.run("--json")
     ok(result.code == 2 and not result.out and result.errors, "with --json no help text on stdout", result)
 
+# What only resembles a transcript that is known is refused: read as one, its messages would be empty or few.
+with Scratch() as scratch:
+    for name, text in {
+            "parts": '[{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"text":"hi"}]}]',
+            "items": '{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}\n'
+                     '{"type":"function_call","name":"shell","arguments":"{}","call_id":"c1"}\n'}.items():
+        result = scratch.run("import", scratch.write(name, text))
+        ok(result.code == 3 and "no transcript of a known format" in result.errors, f"a file of {name} is refused", result)
+
 done()
