@@ -9,8 +9,11 @@
 #include "session/memory_file.h"
 #include "session/model_deriver.h"
 #include "session/segments.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/file.h>
 
 #define USELESS_MAX 3
 /* Half of the share that a record may take at most. What can be recalled is shown up to here, so that in a
@@ -66,6 +69,8 @@ void compact_describe(const struct bobbin_compaction_report *report, const char 
 	if (report->refused)
 		buffer_addf(out, ", %llu statement%s refused", (unsigned long long)report->refused,
 			report->refused == 1 ? "" : "s");
+	if (*report->reason) /* the model failed, and rules wrote the record, or a part of it */
+		buffer_addf(out, "; by rules: %s", report->reason);
 	buffer_addf(out, "; see bobbin record %s", id);
 }
 
@@ -268,6 +273,58 @@ static int commit(struct climb *climb, struct bobbin_error *error)
 	return rc;
 }
 
+/* ---- One at a time ---- */
+
+/*
+ * ID.compact, locked while records of a session are made, by whatever thread or process. It is removed at the
+ * end; what a crash leaves is an empty file that keeps nobody out.
+ */
+struct compact_lock {
+	const struct platform *platform;
+	int dir, file;
+	char name[LIMIT_SESSION_ID_BYTES + 16];
+};
+
+/* Somebody may have removed it between opening and locking. */
+static bool is_same_file(const struct compact_lock *lock)
+{
+	struct file_info mine, named;
+	return lock->platform->info(lock->platform->context, lock->file, &mine) == 0 &&
+	       lock->platform->info_at(lock->platform->context, lock->dir, lock->name, &named) == 0 &&
+	       mine.inode == named.inode && mine.device == named.device;
+}
+
+/* 1: it is ours; 0: somebody else's. */
+static int compact_lock(bobbin_session *session, struct compact_lock *lock, struct bobbin_error *error)
+{
+	*lock = (struct compact_lock){
+		store_platform(session->store->store), store_dir(session->store->store), -1, ""};
+	snprintf(lock->name, sizeof(lock->name), "%s.compact", log_info(session->log)->id);
+	for (;;) {
+		lock->file = lock->platform->open_at(lock->platform->context, lock->dir, lock->name,
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (lock->file < 0)
+			return error_set_os(error, -lock->file, "cannot open %s", lock->name);
+		int rc = lock->platform->lock(lock->platform->context, lock->file, LOCK_EX | LOCK_NB);
+		if (rc == 0 && is_same_file(lock))
+			return 1;
+		lock->platform->close(lock->platform->context, lock->file);
+		lock->file = -1;
+		if (rc == -EWOULDBLOCK)
+			return 0;
+		if (rc < 0)
+			return error_set_os(error, -rc, "cannot lock %s", lock->name);
+	}
+}
+
+static void compact_unlock(struct compact_lock *lock)
+{
+	if (lock->file < 0)
+		return;
+	lock->platform->unlink_at(lock->platform->context, lock->dir, lock->name, 0);
+	lock->platform->close(lock->platform->context, lock->file);
+}
+
 /* ---- The climb ---- */
 
 static int fill_report(struct climb *climb, struct bobbin_error *error)
@@ -276,6 +333,7 @@ static int fill_report(struct climb *climb, struct bobbin_error *error)
 	struct arena *arena = &climb->compaction->arena;
 	struct buffer steps = BUFFER_INIT(128), line = BUFFER_INIT(1024);
 	char cut[PATH_ID_BYTES], inner[PATH_ID_BYTES] = "";
+	uint32_t refused = 0, repaired = 0;
 	const struct path *path = log_path_path(climb->plan->path);
 	int rc = path_id(path, climb->cut, cut, error);
 	if (!rc && climb->inner != WINDOW_NONE)
@@ -293,6 +351,9 @@ static int fill_report(struct climb *climb, struct bobbin_error *error)
 	report->constraints = climb->rendered.binding;
 	report->refused = climb->segments.refused;
 	report->repaired = climb->segments.repaired;
+	model_deriver_count(climb->request->deriver, &refused, &repaired);
+	report->refused += refused;
+	report->repaired += repaired;
 	for (int kind = 0; kind < ITEM_KINDS; kind++)
 		report->dropped += climb->rendered.dropped[kind];
 	report->segments_found = climb->segments.found;
@@ -315,8 +376,16 @@ static int led_nowhere(struct climb *climb, struct bobbin_error *error, const ch
 {
 	struct compact_breaker *breaker = &climb->session->breaker;
 	breaker->useless++;
-	breaker->head = climb->plan->head;
+	breaker->tokens = climb->plan->window.full_tokens;
 	return nothing(climb->compaction, error, "%s", why);
+}
+
+/* After tries that led nowhere: until the view has grown by a twentieth of the history, or was changed. */
+static bool is_stopped(const struct climb *climb)
+{
+	const struct compact_breaker *breaker = &climb->session->breaker;
+	uint64_t now = climb->plan->window.full_tokens, step = climb->plan->numbers.history / 20;
+	return breaker->useless >= USELESS_MAX && now >= breaker->tokens && now < breaker->tokens + step;
 }
 
 /* The record is made: use it if it helps and if the line is still the one it
@@ -356,12 +425,11 @@ static int use_record(struct climb *climb, struct bobbin_error *error)
 
 static int climb_ladder(struct climb *climb, struct bobbin_error *error)
 {
-	const struct compact_breaker *breaker = &climb->session->breaker;
 	struct bobbin_error why = {0};
 	size_t floor_position;
 	if (!climb->request->force && !climb->plan->window.over_trigger)
 		return nothing(climb->compaction, error, "nothing to do: the view is below the trigger");
-	if (!climb->request->force && breaker->useless >= USELESS_MAX && breaker->head == climb->plan->head)
+	if (!climb->request->force && is_stopped(climb))
 		return nothing(climb->compaction, error,
 			"stopped after %d tries that led nowhere, until the "
 			"conversation moves on",
@@ -381,10 +449,10 @@ static int climb_ladder(struct climb *climb, struct bobbin_error *error)
 	rc = make_record(climb, error);
 	if (rc < 0)
 		return rc;
+	if (!rc && climb->request->only_ready)
+		return nothing(climb->compaction, error, "nothing done: the records are not ready");
 	if (!rc)
-		return led_nowhere(climb, error,
-			climb->request->only_ready ? "the records are not ready"
-						   : "nothing done: the record would be empty");
+		return led_nowhere(climb, error, "nothing done: the record would be empty");
 	return use_record(climb, error);
 }
 
@@ -402,31 +470,45 @@ static bobbin_compaction *compaction_new(void)
 	return compaction;
 }
 
+static int climb_once(struct climb *climb, struct bobbin_error *error)
+{
+	const struct compact_request *request = climb->request;
+	bobbin_session *session = climb->session;
+	buffer_init(&climb->text, LIMIT_LINE_BYTES);
+	buffer_init(&climb->json, LIMIT_LINE_BYTES);
+	int rc = log_refresh(session->log, error);
+	if (!rc)
+		rc = plan_make_at(session, log_head(session->log), request->window, request->model_window,
+			request->model_output, &climb->plan, error);
+	if (!rc) {
+		climb->compaction->report.tokens_before = climb->plan->window.full_tokens;
+		climb->compaction->report.tokens_after = climb->plan->window.view_tokens;
+		rc = climb_ladder(climb, error);
+	}
+	bobbin_plan_free(climb->plan);
+	buffer_release(&climb->text);
+	buffer_release(&climb->json);
+	return rc;
+}
+
 int compact_now(bobbin_session *session, const struct compact_request *request,
 	bobbin_compaction **ret_compaction, struct bobbin_error *error)
 {
 	struct climb *climb = mem_alloc_zero(sizeof(*climb));
 	bobbin_compaction *compaction = compaction_new();
-	int rc = climb && compaction ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
-	if (!rc) {
+	struct compact_lock lock = {.file = -1};
+	int rc = climb && compaction ? 1 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (rc > 0 && !request->dry_run)
+		rc = compact_lock(session, &lock, error);
+	if (rc > 0) {
 		climb->session = session;
 		climb->request = request;
 		climb->compaction = compaction;
-		buffer_init(&climb->text, LIMIT_LINE_BYTES);
-		buffer_init(&climb->json, LIMIT_LINE_BYTES);
-		rc = plan_make_at(session, log_head(session->log), request->window, request->model_window,
-			request->model_output, &climb->plan, error);
+		rc = climb_once(climb, error);
+	} else if (rc == 0) {
+		rc = nothing(compaction, error, "nothing done: this session is being compacted right now");
 	}
-	if (!rc) {
-		compaction->report.tokens_before = climb->plan->window.full_tokens;
-		compaction->report.tokens_after = climb->plan->window.view_tokens;
-		rc = climb_ladder(climb, error);
-	}
-	if (climb) {
-		bobbin_plan_free(climb->plan);
-		buffer_release(&climb->text);
-		buffer_release(&climb->json);
-	}
+	compact_unlock(&lock);
 	mem_free(climb);
 	if (rc < 0)
 		bobbin_compaction_free(compaction);
@@ -457,25 +539,19 @@ int bobbin_session_compact(bobbin_session *session, const struct bobbin_compact_
 		deriver = model_deriver(all.deriver);
 		request.deriver = &deriver;
 	}
-	rc = log_refresh(session->log, error);
-	return rc < 0 ? rc : compact_now(session, &request, ret_compaction, error);
+	return compact_now(session, &request, ret_compaction, error);
 }
 
 /* ---- Ahead of time ---- */
 
-int compact_ahead(bobbin_session *session, const struct deriver *deriver, uint32_t max, uint32_t *ret_derived,
-	bool *ret_left, struct bobbin_error *error)
+static int derive_ahead(bobbin_session *session, const struct deriver *deriver, uint32_t max,
+	uint32_t *ret_derived, bool *ret_left, struct bobbin_error *error)
 {
 	struct segments_request request = {
 		.head = log_head(session->log), .deriver = deriver, .only_closed = true, .derive_max = max};
 	struct segments_report report = {0};
 	struct compact_merge *merge;
-	int rc;
-	*ret_derived = 0;
-	*ret_left = false;
-	if (request.head == NODE_NONE)
-		return 0;
-	rc = log_path_new(session->log, request.head, NULL, &request.path, error);
+	int rc = log_path_new(session->log, request.head, NULL, &request.path, error);
 	if (rc < 0)
 		return rc;
 	request.covered = log_path_path(request.path)->count;
@@ -486,4 +562,19 @@ int compact_ahead(bobbin_session *session, const struct deriver *deriver, uint32
 	*ret_derived = report.derived;
 	*ret_left = report.derived >= max;
 	return 0;
+}
+
+int compact_ahead(bobbin_session *session, const struct deriver *deriver, uint32_t max, uint32_t *ret_derived,
+	bool *ret_left, struct bobbin_error *error)
+{
+	struct compact_lock lock;
+	*ret_derived = 0;
+	*ret_left = false;
+	if (log_head(session->log) == NODE_NONE)
+		return 0;
+	int rc = compact_lock(session, &lock, error);
+	if (rc > 0)
+		rc = derive_ahead(session, deriver, max, ret_derived, ret_left, error);
+	compact_unlock(&lock);
+	return rc;
 }

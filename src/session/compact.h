@@ -14,7 +14,8 @@
  *commit is one line, after looking again that the cut is on the line, that what
  *it covers is what was merged, and that no run has begun; (3) messages that
  *came meanwhile follow the cut; (4) after three tries in a row that led nowhere
- *it stops until the head moves.
+ *it stops until the view has grown by a twentieth of the history; (5) one at a time per session, over all
+ *threads and processes.
  */
 #ifndef SESSION_COMPACT_H
 #define SESSION_COMPACT_H

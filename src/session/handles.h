@@ -32,8 +32,8 @@ struct bobbin_session {
 	struct log *log;
 	struct segments *segments; /* segments.h */
 	struct compact_breaker {   /* compact.c: stops what leads nowhere */
-		unsigned useless;
-		uint32_t head; /* when it last led nowhere */
+		unsigned useless; /* tries in a row that led nowhere */
+		uint64_t tokens;  /* of the view at the last of them */
 	} breaker;
 	struct bobbin_session_info info;
 	char head[BOBBIN_MESSAGE_ID_BYTES];

@@ -8,9 +8,10 @@
 #include "session/turn.h"
 #include "tokens/counter.h"
 
-#define MARGIN_PERCENT                                                                                       \
-	5 /* of the deriver's window: counts of other models' tokens are estimates                           \
-	   */
+#define MARGIN_PERCENT 5 /* of the deriver's window: counts of other models' tokens are estimates */
+/* Minutes of a segment are a page: what takes longer is not coming. */
+#define DERIVE_TIMEOUT_MS 120000
+#define DERIVE_IDLE_TIMEOUT_MS 30000
 
 static void add_message(struct json_writer *writer, const char *role, struct slice text)
 {
@@ -47,10 +48,47 @@ static void write_body(const struct model_properties *properties, const struct c
 	json_end_object(&writer);
 }
 
-/* Takes the whole answer. 1: it came to its end; 0: it did not, and `why` says
- * so. */
+/* ---- Resting: a deriver that fails is not asked again at once ---- */
+
+static bool is_resting(const bobbin_model *model)
+{
+	const struct platform *platform = platform_default();
+	return model->rest.failures && platform->monotonic_ns(platform->context) < model->rest.until_ns;
+}
+
+/* A minute, five, then an hour; longer if the provider says so. */
+static void rest(bobbin_model *model, int64_t asked_ms)
+{
+	static const int64_t waits_ms[] = {60000, 300000, 3600000};
+	const struct platform *platform = platform_default();
+	unsigned failures = model->rest.failures < 2 ? model->rest.failures : 2;
+	int64_t wait_ms = waits_ms[failures] > asked_ms ? waits_ms[failures] : asked_ms;
+	model->rest.failures++;
+	model->rest.until_ns = platform->monotonic_ns(platform->context) + wait_ms * 1000000;
+}
+
+/* ---- Asking ---- */
+
+/* How a request ended that gave no answer. */
+struct ending {
+	struct bobbin_error why;
+	bool hopeless; /* asking again now cannot help: too many requests, no key, silence */
+	int64_t retry_after_ms;
+};
+
+static int fail_with(struct ending *ending, const struct model_event *event)
+{
+	enum model_failure failure = event->error.failure;
+	ending->hopeless = failure == MODEL_FAILURE_RATE || failure == MODEL_FAILURE_AUTH ||
+			   failure == MODEL_FAILURE_TIMEOUT;
+	ending->retry_after_ms = event->error.retry_after_ms;
+	return error_set(&ending->why, event->error.code, "%.*s", (int)event->error.message.len,
+		event->error.message.data);
+}
+
+/* Takes the whole answer. *ret_whole: the model said that it is finished. */
 static int read_answer(
-	struct model_stream *stream, struct buffer *text, bool *ret_whole, struct bobbin_error *why)
+	struct model_stream *stream, struct buffer *text, bool *ret_whole, struct ending *ending)
 {
 	struct model_event event;
 	for (;;) {
@@ -58,12 +96,11 @@ static int read_answer(
 		if (rc == BOBBIN_ETIMEOUT)
 			continue;
 		if (rc < 0)
-			return error_set(why, rc, "the stream ended without an end");
+			return error_set(&ending->why, rc, "the stream ended without an end");
 		if (event.type == MODEL_EVENT_TEXT)
 			buffer_add_slice(text, event.text);
 		if (event.type == MODEL_EVENT_ERROR)
-			return error_set(why, event.error.code, "%.*s", (int)event.error.message.len,
-				event.error.message.data);
+			return fail_with(ending, &event);
 		if (event.type == MODEL_EVENT_DONE) {
 			*ret_whole = event.stop == MODEL_STOP_END;
 			return buffer_error(text);
@@ -72,7 +109,7 @@ static int read_answer(
 }
 
 static int ask_once(bobbin_model *model, const struct compact_ask_request *request, struct buffer *text,
-	bool *ret_whole, struct bobbin_error *why)
+	bool *ret_whole, struct ending *ending)
 {
 	const struct model_properties *properties = model_properties(model->model);
 	struct model_request outgoing = MODEL_REQUEST_INIT;
@@ -81,35 +118,53 @@ static int ask_once(bobbin_model *model, const struct compact_ask_request *reque
 	write_body(properties, request, &body);
 	int rc = buffer_error(&body);
 	if (rc < 0)
-		error_set(why, rc, "the request is too large");
+		error_set(&ending->why, rc, "the request is too large");
 	if (!rc)
-		rc = check_body(model_dialect_text(properties->dialect), buffer_slice(&body), why);
+		rc = check_body(model_dialect_text(properties->dialect), buffer_slice(&body), &ending->why);
 	if (!rc) {
 		outgoing.dialect = properties->dialect;
 		outgoing.body = buffer_slice(&body);
-		rc = model_send(model->model, &outgoing, &stream, why);
+		outgoing.timeout_ms = DERIVE_TIMEOUT_MS;
+		outgoing.idle_timeout_ms = DERIVE_IDLE_TIMEOUT_MS;
+		rc = model_send(model->model, &outgoing, &stream, &ending->why);
 	}
 	buffer_release(&body);
 	if (rc < 0)
 		return rc;
-	rc = read_answer(stream, text, ret_whole, why);
+	rc = read_answer(stream, text, ret_whole, ending);
 	model_stream_free(stream);
 	return rc;
+}
+
+/* What is left is not asked for. */
+static void give_up(struct compact_ask *ask, const char *reason)
+{
+	struct compact_ask_request request;
+	while (compact_ask_next(ask, &request))
+		compact_ask_failed(ask, reason);
 }
 
 static int ask_all(bobbin_model *model, struct compact_ask *ask, struct bobbin_error *error)
 {
 	struct compact_ask_request request;
 	enum compact_answer answer;
+	unsigned failed = 0;
 	while (compact_ask_next(ask, &request)) {
 		struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
-		struct bobbin_error why = {0};
+		struct ending ending = {.retry_after_ms = -1};
 		bool whole = false;
-		int rc = ask_once(model, &request, &text, &whole, &why);
-		if (rc < 0)
-			compact_ask_failed(ask, why.message);
-		else
+		int rc = ask_once(model, &request, &text, &whole, &ending);
+		if (rc < 0) {
+			compact_ask_failed(ask, ending.why.message);
+			if (ending.hopeless || ++failed == COMPACT_ASK_TRIES) {
+				rest(model, ending.retry_after_ms);
+				give_up(ask, ending.why.message);
+			}
+		} else {
+			failed = 0;
+			model->rest.failures = 0;
 			rc = compact_ask_answer(ask, buffer_slice(&text), whole, &answer, error);
+		}
 		buffer_release(&text);
 		if (rc == BOBBIN_ENOMEM)
 			return rc;
@@ -126,6 +181,10 @@ static int derive(void *context, const struct derive_input *input, struct compac
 	struct compact_ask *ask = NULL;
 	struct token_counter counter;
 	uint64_t window = properties->window_tokens, output = properties->output_tokens_max;
+	if (is_resting(model))
+		return error_set(error, BOBBIN_EBUSY,
+			"the model that writes records failed %u time%s and rests", model->rest.failures,
+			model->rest.failures == 1 ? "" : "s");
 	uint64_t taken = output + window * MARGIN_PERCENT / 100;
 	token_counter_for_model(properties->name, &counter);
 	const struct compact_ask_options options = {window > taken ? window - taken : 1, &counter};
@@ -134,13 +193,31 @@ static int derive(void *context, const struct derive_input *input, struct compac
 		rc = ask_all(model, ask, error);
 	if (!rc)
 		rc = compact_ask_finish(ask, &rules_deriver, record->arena, record, &report, error);
+	/* Only what was put back: nothing of the answer stood in the messages, and rules know more. */
+	if (!rc && report.dropped && record->count <= report.repaired)
+		rc = error_set(error, BOBBIN_EPROVIDER,
+			"no record from the model: nothing it wrote stands in the messages");
+	if (!rc) {
+		model->refused += report.dropped;
+		model->repaired += report.repaired;
+	}
 	compact_ask_free(ask);
 	token_counter_release(&counter);
 	return rc;
 }
 
+void model_deriver_count(const struct deriver *deriver, uint32_t *refused, uint32_t *repaired)
+{
+	if (!deriver || deriver->derive != derive)
+		return;
+	const bobbin_model *model = deriver->context;
+	*refused += model->refused;
+	*repaired += model->repaired;
+}
+
 struct deriver model_deriver(bobbin_model *model)
 {
+	model->refused = model->repaired = 0;
 	return (struct deriver){.name = model_properties(model->model)->name,
 		.version = COMPACT_PROMPT_VERSION,
 		.derive = derive,

@@ -7,8 +7,15 @@
 #include "compact/derive.h"
 #include "session/handles.h"
 
-/* Its name is the model's. It waits for each answer; the model must outlive it.
+/*
+ * Its name is the model's. It waits for each answer; the model must outlive it. BOBBIN_EBUSY while the model
+ * rests: after a failure that asking again would only repeat it is left alone for a minute, then five, then
+ * an hour, or as long as the provider says.
  */
 struct deriver model_deriver(bobbin_model *model);
+
+/* Statements that were refused, and rules that were put back, in its answers since model_deriver(). Adds
+ * nothing for other derivers. */
+void model_deriver_count(const struct deriver *deriver, uint32_t *refused, uint32_t *repaired);
 
 #endif

@@ -3,9 +3,11 @@
 #include "session/segments.h"
 
 #include "base/alloc.h"
+#include "base/utf8.h"
 #include "compact/rules.h"
 #include "compact/segment.h"
 #include "compact/verify.h"
+#include "session/compaction.h"
 #include <stdlib.h>
 
 #define DERIVER_BYTES 96 /* "model:NAME/VERSION" */
@@ -17,7 +19,10 @@ struct segment_line {
 	uint32_t record;
 	bool open; /* of a part before a cut, of a segment that had not closed */
 	char deriver[DERIVER_BYTES];
+	char instead[DERIVER_BYTES]; /* of the deriver that was asked and failed; "" */
 };
+
+#define FAILURES_MAX 3 /* a deriver that failed at a segment so often is not asked about it again */
 
 struct segments {
 	struct segment_line *lines; /* sorted by `from` */
@@ -25,8 +30,9 @@ struct segments {
 	struct log *seen_log; /* whose lines were looked at up to seen_record */
 	uint32_t seen_record;
 	struct compact_merge *merge;
-	uint32_t last; /* node of the last message merged */
-	bool reusable; /* it holds whole closed segments only */
+	uint32_t last;	 /* node of the last message merged */
+	bool reusable;	 /* it holds whole closed segments only */
+	uint32_t merged; /* segments in it */
 	char deriver[DERIVER_BYTES];
 };
 
@@ -40,6 +46,14 @@ void segments_free(struct segments *segments)
 }
 
 /* ---- Lines in the log ---- */
+
+/* Identifies the messages of the line to `node`. */
+static void segment_source(const struct log *log, uint32_t node, char ret_source[COMPACTION_SOURCE_BYTES])
+{
+	struct log_node info = {0};
+	log_node(log, node, &info);
+	compaction_source(log, node, info.depth, WINDOW_NONE, ret_source);
+}
 
 static int compare_lines(const void *a, const void *b)
 {
@@ -57,23 +71,49 @@ static bool covered_node(struct log *log, struct json_iter *iter, uint32_t *ret_
 	return found;
 }
 
+/* The name of a deriver in a member; false if there is none of that size. */
+static bool read_name(
+	const struct json *line, const char *key, struct arena *arena, char ret_name[DERIVER_BYTES])
+{
+	struct json value;
+	struct slice name;
+	ret_name[0] = 0;
+	if (!json_get(line, key, &value) || value.type != JSON_STRING)
+		return false;
+	name = json_string_content(&value, arena);
+	if (!name.data || name.len >= DERIVER_BYTES)
+		return false;
+	memcpy(ret_name, name.data, name.len);
+	ret_name[name.len] = 0;
+	return true;
+}
+
+/* The messages are those it was made of: somebody may have changed the file. */
+static bool source_holds(struct log *log, uint32_t to, const struct json *line, struct arena *arena)
+{
+	char source[COMPACTION_SOURCE_BYTES];
+	struct json value;
+	if (!json_get(line, "source", &value) || value.type != JSON_STRING)
+		return false;
+	segment_source(log, to, source);
+	return slice_is(json_string_content(&value, arena), source);
+}
+
 /* False for a line that is not of the shape or names messages that are not
  * there: it is passed over. */
 static bool read_line(struct log *log, uint32_t record, struct segment_line *ret_line)
 {
 	struct arena arena = ARENA_INIT;
-	struct json line, covers, deriver, open;
+	struct json line, covers, open;
 	struct json_iter iter;
 	bool good = log_record_read(log, record, &arena, &line, NULL) == 0 &&
 		    json_get(&line, "covers", &covers) && covers.type == JSON_ARRAY &&
-		    json_get(&line, "deriver", &deriver) && deriver.type == JSON_STRING;
+		    read_name(&line, "deriver", &arena, ret_line->deriver);
 	if (good) {
-		struct slice name = json_string_content(&deriver, &arena);
 		json_iter_init(&iter, &covers);
-		good = name.len < DERIVER_BYTES && covered_node(log, &iter, &ret_line->from) &&
-		       covered_node(log, &iter, &ret_line->to);
-		memcpy(ret_line->deriver, name.data ? name.data : "", good ? name.len : 0);
-		ret_line->deriver[good ? name.len : 0] = 0;
+		good = covered_node(log, &iter, &ret_line->from) && covered_node(log, &iter, &ret_line->to) &&
+		       source_holds(log, ret_line->to, &line, &arena);
+		read_name(&line, "instead", &arena, ret_line->instead);
 		ret_line->open = json_get(&line, "open", &open) && open.type == JSON_TRUE;
 		ret_line->log = log;
 		ret_line->record = record;
@@ -124,11 +164,27 @@ static uint32_t depth_of(const struct log *log, uint32_t node)
 	return log_node(log, node, &info) == 0 ? info.depth : 0;
 }
 
-/* Rules are what everybody falls back to: any record is at least as good as
- * theirs. */
+static bool is_rules(const char *deriver)
+{
+	return strncmp(deriver, "rules/", 6) == 0;
+}
+
+/* Rules are what everybody falls back to: any record is at least as good as theirs. */
 static bool deriver_will_do(const char *logged, const char *wanted)
 {
-	return strcmp(logged, wanted) == 0 || strncmp(wanted, "rules/", 6) == 0;
+	return strcmp(logged, wanted) == 0 || is_rules(wanted);
+}
+
+/* The wanted deriver failed at these messages as often as it may. */
+static bool was_tried(const struct segments *segments, const struct segment_line *of, const char *wanted)
+{
+	unsigned failures = 0;
+	for (size_t i = 0; i < segments->count; i++) {
+		const struct segment_line *line = &segments->lines[i];
+		failures +=
+			line->from == of->from && line->to == of->to && strcmp(line->instead, wanted) == 0;
+	}
+	return failures >= FAILURES_MAX;
 }
 
 /* The logged record of the segment that begins at node `from`: of a whole one,
@@ -146,16 +202,15 @@ static const struct segment_line *find_line(const struct segments *segments,
 		else
 			high = middle;
 	}
-	for (; low < segments->count && segments->lines[low].from == from; low++) {
-		const struct segment_line *line = &segments->lines[low];
-		if (!deriver_will_do(line->deriver, deriver) || !log_on_line(log, line->to, request->head))
+	for (size_t at = low; at < segments->count && segments->lines[at].from == from; at++) {
+		const struct segment_line *line = &segments->lines[at];
+		if (!log_on_line(log, line->to, request->head) ||
+			(line->open && (size_t)depth_of(log, line->to) + 1 != request->covered) ||
+			(!deriver_will_do(line->deriver, deriver) && !was_tried(segments, line, deriver)))
 			continue;
-		if (line->open && (size_t)depth_of(log, line->to) + 1 != request->covered)
-			continue;
-		/* of several the whole one, then one that a model wrote, then the newest */
+		/* of several the whole one, then one that a model wrote */
 		if (!best || (best->open && !line->open) ||
-			(strncmp(best->deriver, "rules/", 6) == 0 &&
-				strncmp(line->deriver, "rules/", 6) != 0))
+			(best->open == line->open && is_rules(best->deriver) && !is_rules(line->deriver)))
 			best = line;
 	}
 	return best;
@@ -230,6 +285,7 @@ struct work {
 	struct compact_record raw, record; /* as derived; without what verification refused */
 	struct verify_result verified;	   /* of `raw` */
 	const struct deriver *deriver;
+	bool failed; /* the deriver that was asked for did, and rules took over */
 };
 
 static void deriver_name(const struct deriver *deriver, char ret_name[DERIVER_BYTES])
@@ -262,7 +318,17 @@ static int derive_with(struct work *work, const struct deriver *deriver, struct 
 	return verify_repair(&work->raw, &work->verified, &work->arena, &work->record, error);
 }
 
-/* A deriver that fails costs nothing: rules take over for this segment. */
+static void note_reason(struct segments_report *report, const char *message)
+{
+	size_t len = strlen(message);
+	if (len >= sizeof(report->reason))
+		len = utf8_truncate(message, len, sizeof(report->reason) - 1);
+	memcpy(report->reason, message, len);
+	report->reason[len] = 0;
+}
+
+/* A deriver that fails costs nothing: rules take over for this segment. 1: there is a record; 0: it can wait.
+ */
 static int derive(struct work *work, struct segments_report *report, struct bobbin_error *error)
 {
 	struct bobbin_error why = {0};
@@ -271,23 +337,24 @@ static int derive(struct work *work, struct segments_report *report, struct bobb
 	if (rc < 0)
 		return rc;
 	rc = derive_with(work, work->request->deriver, report, &why);
-	if (rc == BOBBIN_ENOMEM || (rc < 0 && work->request->deriver == &rules_deriver))
+	if (rc == BOBBIN_ENOMEM || (rc < 0 && work->request->deriver->derive == rules_deriver.derive))
 		return error_set(error, rc, "%s", why.message);
 	if (!rc)
+		return 1;
+	note_reason(report, why.message);
+	if (rc == BOBBIN_EBUSY && work->request->only_closed)
 		return 0;
 	report->fallbacks++;
-	struct slice reason = slice_of(why.message);
-	size_t len = reason.len < sizeof(report->reason) ? reason.len : sizeof(report->reason) - 1;
-	memcpy(report->reason, reason.data, len);
-	report->reason[len] = 0;
-	return derive_with(work, &rules_deriver, report, error);
+	work->failed = rc != BOBBIN_EBUSY;
+	rc = derive_with(work, &rules_deriver, report, error);
+	return rc < 0 ? rc : 1;
 }
 
 static int segment_record_line(struct work *work, struct buffer *out, struct bobbin_error *error)
 {
 	struct arena scratch = ARENA_INIT;
 	struct json_writer writer;
-	char key[SEGMENT_KEY_BYTES], id[PATH_ID_BYTES], name[DERIVER_BYTES];
+	char key[SEGMENT_KEY_BYTES], id[PATH_ID_BYTES], name[DERIVER_BYTES], source[COMPACTION_SOURCE_BYTES];
 	int rc = segment_key(work->path, work->segment.from, work->segment.to, work->deriver->name,
 		work->deriver->version, &scratch, key, error);
 	arena_release(&scratch);
@@ -310,6 +377,14 @@ static int segment_record_line(struct work *work, struct buffer *out, struct bob
 	if (!work->segment.closed)
 		json_member_bool(&writer, "open", true);
 	json_member_text(&writer, "deriver", name);
+	if (work->failed) {
+		deriver_name(work->request->deriver, name);
+		json_member_text(&writer, "instead", name);
+	}
+	segment_source(work->session->log,
+		log_ancestor(work->session->log, work->request->head, (uint32_t)work->segment.to - 1),
+		source);
+	json_member_text(&writer, "source", source);
 	buffer_add_text(out, ",\"record\":");
 	compact_record_write_json(&work->record, out);
 	buffer_add_text(out, ",\"verify\":");
@@ -389,8 +464,12 @@ static int derive_next(bobbin_session *session, const struct segments_request *r
 		return rc;
 	*ret_whole = work.segment.closed;
 	rc = derive(&work, report, error);
-	if (!rc && !request->dry)
-		rc = log_segment(&work, error);
+	if (rc == 0) {
+		arena_release(&work.arena);
+		return 0;
+	}
+	if (rc > 0)
+		rc = request->dry ? 0 : log_segment(&work, error);
 	if (!rc)
 		rc = compact_merge_add(
 			session->segments->merge, &work.record, work.segment.from, work.segment.to, error);
@@ -415,6 +494,7 @@ static int prepare(bobbin_session *session, const struct segments_request *reque
 	compact_merge_free(segments->merge);
 	segments->merge = NULL;
 	segments->reusable = true;
+	segments->merged = 0;
 	memcpy(segments->deriver, deriver, strlen(deriver) + 1);
 	return compact_merge_new(&segments->merge);
 }
@@ -442,6 +522,7 @@ static int merge_next(bobbin_session *session, const struct segments_request *re
 	}
 	if (rc <= 0)
 		return rc;
+	segments->merged++;
 	segments->last =
 		log_ancestor(session->log, request->head, (uint32_t)compact_merge_end(segments->merge) - 1);
 	segments->reusable = segments->reusable && whole && !request->dry;
@@ -456,6 +537,7 @@ int segments_merge(bobbin_session *session, const struct segments_request *reque
 	int rc = prepare(session, request, deriver);
 	if (rc < 0)
 		return error_set(error, rc, "out of memory");
+	report->found += session->segments->merged;
 	while (rc >= 0 && compact_merge_end(session->segments->merge) < request->covered) {
 		rc = merge_next(session, request, deriver, report, error);
 		if (rc == 0)

@@ -3,7 +3,8 @@
  * The records of a session's segments: found in the log, or derived, verified
  *and logged once; then merged up to a cut.
  *
- *	{"type":"segment","key":"sha256:…","covers":["m1","m17"],"deriver":"rules/1","record":{…},"verify":{…}}
+ *	{"type":"segment","key":"sha256:…","covers":["m1","m17"],"deriver":"rules/1","source":"chain:91ab…",
+ *	 "record":{…},"verify":{…}}
  *
  * A line is found again by the messages it covers: a message's whole past is
  *fixed, so if the last one is on the line, so are all. The key says the same of
@@ -26,7 +27,7 @@ struct segments;
 void segments_free(struct segments *segments); /* NULL allowed */
 
 struct segments_report {
-	uint32_t found, derived; /* records that were in the log; that were made now */
+	uint32_t found, derived; /* records that were there; that were made now */
 	uint32_t refused;	 /* statements that verification threw out */
 	uint32_t repaired;	 /* constraints it put back, word for word */
 	uint32_t fallbacks;	 /* segments the deriver failed at and rules took over */

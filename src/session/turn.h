@@ -26,6 +26,11 @@
 
 struct bobbin_model {
 	struct model *model;
+	struct {
+		unsigned failures; /* in a row */
+		int64_t until_ns;
+	} rest;			    /* model_deriver.c: when it may be asked for a record again */
+	uint32_t refused, repaired; /* in the records it wrote lately */
 };
 
 enum turn_state { TURN_PLAN, TURN_STREAM, TURN_WAIT, TURN_CALLS, TURN_OVER, TURN_FAILED };

@@ -51,15 +51,22 @@ static int announce(bobbin_turn *turn, const bobbin_plan *plan)
 	return turn_queue(turn, BOBBIN_EVENT_PLANNED, NULL, NULL, slice_of(text), tokens);
 }
 
+enum urgency {
+	CAN_WAIT, /* the request fits: the reply is not held up for a model that writes records */
+	MUST_SHRINK,
+	OVERFLOWED, /* whatever the trigger says */
+};
+
 /* Compacts, and says what was done; nothing to do is silent. */
-static int compact(bobbin_turn *turn, const struct model_properties *properties, bool force, bool *ret_done,
-	struct bobbin_error *error)
+static int compact(bobbin_turn *turn, const struct model_properties *properties, enum urgency urgency,
+	bool *ret_done, struct bobbin_error *error)
 {
 	struct deriver deriver;
 	struct compact_request request = {.window = &turn->window,
 		.model_window = properties->window_tokens,
 		.model_output = properties->output_tokens_max,
-		.force = force};
+		.force = urgency == OVERFLOWED,
+		.only_ready = turn->deriver && urgency == CAN_WAIT};
 	bobbin_compaction *compaction;
 	if (turn->deriver) {
 		deriver = model_deriver(turn->deriver);
@@ -88,7 +95,9 @@ static int plan(bobbin_turn *turn, const struct model_properties *properties, bo
 	bool at_head = turn->head_node == log_head(turn->session->log);
 	if (rc < 0 || turn->no_compaction || !at_head || !plan_window(*ret_plan)->over_trigger)
 		return rc;
-	rc = compact(turn, properties, false, &done, &why);
+	const struct window_plan *window = plan_window(*ret_plan);
+	bool fits = window->full_tokens <= window->budget.history;
+	rc = compact(turn, properties, fits ? CAN_WAIT : MUST_SHRINK, &done, &why);
 	if (rc == BOBBIN_ENOMEM || rc == BOBBIN_EUNKNOWN) {
 		bobbin_plan_free(*ret_plan);
 		return error_set(error, rc, "%s", why.message);
@@ -175,7 +184,7 @@ static int compact_for_overflow(
 	buffer_add_slice(&message, event->error.message);
 	turn_close_stream(turn);
 	turn->overflowed = true;
-	int rc = compact(turn, model_properties(turn->model->model), true, &done, &why);
+	int rc = compact(turn, model_properties(turn->model->model), OVERFLOWED, &done, &why);
 	if (rc < 0 || !done)
 		rc = error_set(error, BOBBIN_EPROVIDER, "%s; compaction could not help: %s",
 			message.data ? message.data : "",
