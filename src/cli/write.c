@@ -31,24 +31,50 @@ static bool blank(const char *text, size_t len)
 	return strspn(text, " \t\r\n") >= len;
 }
 
+/* Lines up to this long are read; the library refuses any over 64 MiB and says so. */
+#define INPUT_LINE_BYTES_MAX ((size_t)64 << 20)
+
+/* Like getline, but a line that never ends does not fill the memory: what is longer is cut, and so refused.
+ */
+static size_t read_line(char **line, size_t *cap)
+{
+	size_t len = 0;
+	int c;
+	while (len <= INPUT_LINE_BYTES_MAX && (c = getc_unlocked(stdin)) != EOF) {
+		if (len + 1 >= *cap) {
+			size_t wanted = *cap ? *cap * 2 : 4096;
+			char *more = realloc(*line, wanted);
+			if (!more)
+				return 0;
+			*line = more;
+			*cap = wanted;
+		}
+		(*line)[len++] = (char)c;
+		if (c == '\n')
+			break;
+	}
+	if (len)
+		(*line)[len] = 0;
+	return len;
+}
+
 /* Each line is acknowledged once it is durable; the first that fails ends it, with its number. */
 static int append_lines(const struct arguments *arguments, bobbin_session *session)
 {
 	struct bobbin_ack ack;
 	struct bobbin_error error;
 	char *line = NULL, head[BOBBIN_MESSAGE_ID_BYTES];
-	size_t cap = 0;
-	ssize_t len;
+	size_t cap = 0, len;
 	unsigned long number = 0;
 	const char *expect = arguments->expect;
 	int rc = 0;
-	while (!rc && (len = getline(&line, &cap, stdin)) > 0) {
+	while (!rc && (len = read_line(&line, &cap)) > 0) {
 		number++;
-		if (blank(line, (size_t)len))
+		if (blank(line, len))
 			continue;
 		if (line[len - 1] == '\n')
 			len--;
-		if (bobbin_session_append(session, line, (size_t)len, expect, &ack, &error) < 0) {
+		if (bobbin_session_append(session, line, len, expect, &ack, &error) < 0) {
 			fprintf(stderr, "bobbin: line %lu of the input, byte %llu:\n", number,
 				(unsigned long long)error.offset);
 			rc = fail(&error);
@@ -60,7 +86,7 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 			expect = head;
 		}
 	}
-	if (!rc && ferror(stdin))
+	if (!rc && !feof(stdin))
 		rc = fail_file("standard input", errno);
 	free(line);
 	return rc;
