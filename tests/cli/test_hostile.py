@@ -84,7 +84,7 @@ with Scratch() as scratch:
     with open("/dev/zero", "rb") as endless:
         process = subprocess.run([BOBBIN, "append", "main"], cwd=scratch.path, stdin=endless, capture_output=True, timeout=60,
                                  env=scratch.environment())
-        ok(process.returncode == 3 and b"67108864" in process.stderr, "a line without an end is refused", process.stderr)
+        ok(process.returncode == 3 and b"line 1" in process.stderr, "a line without an end is refused", process.stderr)
     result = scratch.run("doctor", "/dev/null")
     ok(result.code == 3 and "/dev/null" in result.errors, "an error of doctor names the file", result)
     result = scratch.run("--json")
