@@ -372,11 +372,15 @@ static int fill_report(struct climb *climb, struct bobbin_error *error)
 	return 0;
 }
 
+static void count_useless(struct climb *climb, uint64_t view_tokens)
+{
+	climb->session->breaker.useless++;
+	climb->session->breaker.tokens = view_tokens;
+}
+
 static int led_nowhere(struct climb *climb, struct bobbin_error *error, const char *why)
 {
-	struct compact_breaker *breaker = &climb->session->breaker;
-	breaker->useless++;
-	breaker->tokens = climb->plan->window.full_tokens;
+	count_useless(climb, climb->plan->window.full_tokens);
 	return nothing(climb->compaction, error, "%s", why);
 }
 
@@ -402,8 +406,11 @@ static int use_record(struct climb *climb, struct bobbin_error *error)
 	report->tokens_after = climb->window.view_tokens;
 	if (digest_record(climb) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	if (is_in_force(climb))
+	if (is_in_force(climb) && climb->request->force)
 		return nothing(climb->compaction, error, "nothing to do: the record is up to date");
+	if (is_in_force(climb))
+		return led_nowhere(
+			climb, error, "nothing to do: the record is up to date, and the view too full");
 	if (report->tokens_after >= report->tokens_before)
 		return led_nowhere(climb, error, "nothing done: the view would not become smaller");
 	rc = fill_report(climb, error);
@@ -416,7 +423,9 @@ static int use_record(struct climb *climb, struct bobbin_error *error)
 		return nothing(climb->compaction, error,
 			"nothing done: the conversation was changed while the record was made");
 	rc = commit(climb, error);
-	if (!rc)
+	if (!rc && report->tokens_after >= climb->plan->numbers.trigger)
+		count_useless(climb, report->tokens_after);
+	else if (!rc)
 		climb->session->breaker.useless = 0;
 	if (!rc)
 		memory_file_write(climb->session, report->cut, report->text);
