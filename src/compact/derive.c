@@ -166,6 +166,6 @@ int derive_input_read(const struct path *path, size_t from, size_t to, struct ar
 	buffer_release(&reader.arguments);
 	buffer_release(&reader.other);
 	if (!rc)
-		*ret_input = (struct derive_input){reader.messages, reader.count};
+		*ret_input = (struct derive_input){reader.messages, reader.count, from == 0};
 	return rc;
 }

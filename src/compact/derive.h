@@ -55,6 +55,7 @@ struct derive_message {
 struct derive_input {
 	const struct derive_message *messages;
 	uint32_t count;
+	bool begins; /* with the conversation's first message */
 };
 
 static inline bool derive_is_person(const struct derive_message *message)
@@ -76,8 +77,8 @@ struct deriver {
 	/* Adds the items of `input` to an empty record; memory is the record's arena. BOBBIN_ENOMEM or 0. */
 	int (*derive)(void *context, const struct derive_input *input, struct compact_record *record,
 		struct bobbin_error *error);
-	/* Adds only the user's constraints and the signals that change them: what coverage is checked against. Looks at
-	 * persons' messages alone and is fast. BOBBIN_ENOMEM or 0. */
+	/* Adds only the user's constraints and the signals that change them: what coverage is checked
+	 * against. Looks at persons' messages alone and is fast. BOBBIN_ENOMEM or 0. */
 	int (*harvest)(void *context, const struct derive_input *input, struct compact_record *record,
 		struct bobbin_error *error);
 	void *context;

@@ -3,7 +3,8 @@
  * Reconciling: which items a signal is about, and what becomes of them.
  *
  *	m1   constraint  Do NOT push to main.           key "push main"
- *	m30  signal      You may push to main now.      key "push main", lifted        → m1 is lifted, proof m30
+ *	m30  signal      You may push to main now.      key "push main", lifted        → m1 is lifted, proof
+ *m30
  *
  * A signal whose text is an item's text means that item. Otherwise it means the earlier items of its
  * kind with which it has the most words in common, if that is at least half of the words of the shorter
@@ -91,6 +92,27 @@ static void take(struct compact_item *item, const struct compact_item *signal)
 		item->reason = signal->reason;
 }
 
+/* Whether the signal names a number that the item does not, and the item another: worker-3 is not worker-4.
+ */
+static bool is_about_another(const struct merge_entry *item, const struct merge_entry *signal)
+{
+	struct slice rest = signal->key, word;
+	bool names = false;
+
+	for (size_t i = 0; i < item->key.len; i++)
+		names |= item->key.data[i] >= '0' && item->key.data[i] <= '9';
+	while (names && rest.len) {
+		const char *space = memchr(rest.data, ' ', rest.len);
+
+		word = (struct slice){rest.data, space ? (size_t)(space - rest.data) : rest.len};
+		rest = (struct slice){
+			rest.data + word.len + (space != NULL), rest.len - word.len - (space != NULL)};
+		if (word.len && word.data[0] >= '0' && word.data[0] <= '9' && !words_contain(item->key, word))
+			return true;
+	}
+	return false;
+}
+
 /* How well a signal's words meet an item's, in 1/1000; 0: they do not. */
 static unsigned likeness(const struct merge_entry *item, const struct merge_entry *signal)
 {
@@ -98,6 +120,8 @@ static unsigned likeness(const struct merge_entry *item, const struct merge_entr
 
 	if (slice_equal(item->text, signal->text))
 		return 1001;
+	if (is_about_another(item, signal))
+		return 0;
 	common = words_common(&item->words, &signal->words);
 	shorter = item->words.count < signal->words.count ? item->words.count : signal->words.count;
 	all = item->words.count + signal->words.count - common;

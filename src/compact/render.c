@@ -47,6 +47,7 @@ enum {
 	RANK_LIFTED,
 	RANK_TASK,
 	RANK_REJECTED,
+	RANK_OLD_TASK,
 	RANK_CHOSEN,
 	RANK_OPEN,
 	RANK_FACT,
@@ -62,7 +63,7 @@ static uint16_t rank_of(const struct compact_item *item)
 	case ITEM_CONSTRAINT:
 		return item->state == STATE_BINDING ? RANK_BINDING : RANK_LIFTED;
 	case ITEM_TASK:
-		return item->state == STATE_OPEN ? RANK_TASK : RANK_PAST;
+		return item->state == STATE_OPEN ? RANK_OLD_TASK : RANK_PAST;
 	case ITEM_DECISION:
 		if (item->state == STATE_REJECTED)
 			return RANK_REJECTED;
@@ -78,11 +79,16 @@ static uint16_t rank_of(const struct compact_item *item)
 	}
 }
 
-/* Among facts: what the user said, then values with a name, then values of a kind, then the rest. */
+/*
+ * Among facts: what the user said, then values with a name, then values of a kind, then the rest. Of what is
+ * rejected and tried the user's rejections, then others, then failed calls, of which there may be hundreds.
+ */
 static uint16_t order_of(const struct compact_item *item)
 {
+	if (item->kind == ITEM_DECISION)
+		return item->by == BY_USER ? 0 : 1;
 	if (item->kind != ITEM_FACT)
-		return 0;
+		return item->kind == ITEM_TRIED ? 2 : 0;
 	if (item->by == BY_USER)
 		return 0;
 	return item->key.len ? 1 : item->tag != TAG_NONE ? 2 : 3;
@@ -99,6 +105,19 @@ static int compare(const void *a, const void *b)
 	if (x->place != y->place)
 		return x->place > y->place ? -1 : 1; /* newest first */
 	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* The newest open task is worth more than all the others. */
+static void raise_newest_task(struct chooser *chooser)
+{
+	size_t at = 0;
+
+	while (at < chooser->count && chooser->candidates[at].rank < RANK_OLD_TASK)
+		at++;
+	if (at == chooser->count || chooser->candidates[at].rank != RANK_OLD_TASK)
+		return;
+	chooser->candidates[at].rank = RANK_TASK;
+	qsort(chooser->candidates, chooser->count, sizeof *chooser->candidates, compare);
 }
 
 static int collect(struct chooser *chooser)
@@ -120,6 +139,7 @@ static int collect(struct chooser *chooser)
 			.place = item->source_count ? item->sources[item->source_count - 1].place : 0};
 	}
 	qsort(chooser->candidates, chooser->count, sizeof *chooser->candidates, compare);
+	raise_newest_task(chooser);
 	return 0;
 }
 
@@ -172,17 +192,17 @@ static int weigh(struct chooser *chooser, uint32_t index, struct compact_item *r
 
 /* ---- Choosing */
 
-/* Up to where the record may be filled with a candidate of this rank; `first`: nothing of it is kept yet. */
-static uint64_t limit_of(const struct chooser *chooser, uint16_t rank, bool first)
+/* Up to where the record may be filled with a candidate of this rank. */
+static uint64_t limit_of(const struct chooser *chooser, uint16_t rank)
 {
 	uint64_t max = chooser->options.tokens_max ? chooser->options.tokens_max : UINT64_MAX;
 	uint64_t aim = chooser->options.tokens_aim && chooser->options.tokens_aim < max
 			       ? chooser->options.tokens_aim
 			       : max;
 
-	if (rank < RANK_TASK || rank == RANK_REJECTED || (rank == RANK_TASK && first))
+	if (rank <= RANK_REJECTED)
 		return max;
-	return rank == RANK_TASK && aim != UINT64_MAX ? aim / 2 : aim;
+	return rank == RANK_OLD_TASK && aim != UINT64_MAX ? aim / 2 : aim;
 }
 
 /* Kinds of which something is not kept: each costs a line that says so. */
@@ -206,14 +226,13 @@ struct filling {
 	struct compact_item *items;
 	uint64_t used;
 	bool headings[ITEM_KINDS];
-	bool task; /* an open one is kept */
 };
 
 /* Tokens a candidate may take when `reserve` are left over. A small budget is not given away to pointers. */
 static uint64_t room_for(const struct chooser *chooser, const struct filling *filling,
 	const struct candidate *candidate, uint64_t reserve)
 {
-	uint64_t limit = limit_of(chooser, candidate->rank, !filling->task);
+	uint64_t limit = limit_of(chooser, candidate->rank);
 	uint64_t taken = filling->used + (reserve < limit / 4 ? reserve : limit / 4);
 
 	return taken < limit ? limit - taken : 0;
@@ -241,7 +260,6 @@ static int fill(struct chooser *chooser, struct filling *filling, uint64_t reser
 		if (!always && tokens > room)
 			continue;
 		filling->headings[item->kind] = true;
-		filling->task |= candidate->rank == RANK_TASK;
 		filling->used += tokens;
 		candidate->kept = true;
 		chooser->kept_order[chooser->kept_count++] = (uint32_t)i;

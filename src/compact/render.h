@@ -3,17 +3,17 @@
  * From a merged record to the one that is shown: what fits the budget is kept by rank, what does not is
  * said.
  *
- * Order of keeping: binding constraints (always, whatever the budget); lifted ones; open tasks; rejected
- * options with their reason and attempts that failed; choices; open questions; facts (a person's first,
- * then named values, then newest); files that were changed; attempts that worked; files that were read;
- * what is done, answered or superseded.
+ * Order of keeping: binding constraints (always, whatever the budget); lifted ones; the newest open task;
+ * rejected options with their reason, the user's first, and attempts that failed; other open tasks;
+ * choices; open questions; facts (a person's first, then named values, then newest); files that were changed;
+ * attempts that worked; files that were read; what is done, answered or superseded.
  *
  * Invariants:
  * (1) Every binding constraint of the input is in the result.
  * (2) What is in the result and what its pointers count make up the input: nothing is left out silently.
  * (3) Equal input and options give equal bytes.
  * (4) The tokens reported are those of the rendered text.
- * (5) Of open tasks the newest is treated like what must not be lost; the others leave half of the aim to
+ * (5) The newest open task is treated like what must not be lost; older ones leave half of the aim to
  *     the other kinds.
  */
 #ifndef COMPACT_RENDER_H

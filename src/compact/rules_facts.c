@@ -181,7 +181,17 @@ static struct slice subject(struct rules *rules, const struct statement *stateme
 		;
 	if (!statement_content_count(statement, from, named->first - 1u, NULL))
 		return (struct slice){NULL, 0};
-	return rules_key(rules, from, named->first - 1u, NULL);
+	rules_key(rules, from, named->first - 1u, NULL);
+	for (unsigned w = from; w < named->first;
+		w++) { /* the port of listener 3 is not that of listener 4 */
+		if (!word_is_number(statement, w) || statement->words[w].glued)
+			continue;
+		buffer_add_char(&rules->key, ' ');
+		buffer_add_slice(&rules->key, statement_span(statement, w, w));
+	}
+	if (buffer_error(&rules->key))
+		rules->rc = buffer_error(&rules->key);
+	return buffer_slice(&rules->key);
 }
 
 static bool has_number_words(const struct statement *statement)

@@ -222,7 +222,8 @@ static void read_person(struct rules *rules, const struct derive_message *messag
 		return;
 	end_task(rules, &reader);
 	/* The first message of a conversation says what it is about, however it says it. */
-	if (rules->at == 0 && !reader.tasks && !reader.questions && reader.fallback.len &&
+	if (rules->input->begins && next_person(rules->input, 0) == rules->at && !reader.tasks &&
+		!reader.questions && reader.fallback.len &&
 		!(reader.found & (FOUND_THANKS | FOUND_REPLY | FOUND_FACT))) {
 		reader.task = reader.fallback;
 		end_task(rules, &reader);

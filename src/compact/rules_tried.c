@@ -100,6 +100,16 @@ static unsigned failure_strength(const struct statement *statement, struct slice
 	return cue->first == 0 || cue->last > cue->first ? 2 : 1;
 }
 
+/* Whether more than that something failed stands before the words about the exit code. */
+static bool tells_more(const struct statement *statement, const struct cue *exit_cue)
+{
+	const struct cue *failure = statement_cue(statement, KIND(CUE_FAILURE), 0);
+	unsigned from = failure->last + 1u;
+
+	return exit_cue->first > from &&
+	       statement_content_count(statement, from, exit_cue->first - 1u, exit_cue) >= 2;
+}
+
 static void read_line(struct rules *rules, struct slice line, bool is_end, struct outcome *outcome)
 {
 	struct language_votes votes = {{0}};
@@ -115,14 +125,16 @@ static void read_line(struct rules *rules, struct slice line, bool is_end, struc
 	code = exit_cue ? number_after(rules->statement, exit_cue) : -1;
 	if (code >= 0 && outcome->exit_code < 0)
 		outcome->exit_code = code;
-	strength = code >= 0 ? 0 : failure_strength(rules->statement, line);
+	strength = failure_strength(rules->statement, line);
+	if (code >= 0) /* "command failed (exit code 3)" tells nothing; what else stands in the line may */
+		strength = strength >= 3 && tells_more(rules->statement, exit_cue) ? 2 : 0;
 	if (is_end && strength > outcome->tail_failure)
 		outcome->tail_failure = strength;
 	if (strength && strength >= outcome->strength) {
 		outcome->strength = strength;
 		outcome->reason = line;
 	}
-	if (is_end && code < 0)
+	if (is_end && (code < 0 || !outcome->last.len))
 		outcome->last = line;
 }
 

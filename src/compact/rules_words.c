@@ -493,12 +493,22 @@ static bool is_letter_name(const struct statement *statement, unsigned word)
 	       found->end - found->start == 1 && statement->text.data[found->start] != 'I';
 }
 
+/* The 2404 of "worker-2404", both parts of "shard-3-1": numbers that tell names apart. */
+static bool is_name_part(const struct statement *statement, unsigned word)
+{
+	while (word > 0 && word_is_number(statement, word) && statement->words[word].glued &&
+		memchr("-_#/", statement->text.data[statement->words[word].start - 1u], 4))
+		if (!word_is_number(statement, --word))
+			return true;
+	return false;
+}
+
 static bool is_content(const struct statement *statement, unsigned word, const struct cue *cue, bool numbers)
 {
 	if (cue && word >= cue->first && word <= cue->last && !(cue->kinds & KIND(CUE_RULE_NUMBER)))
 		return false;
 	if (word_is_number(statement, word))
-		return numbers;
+		return numbers || is_name_part(statement, word);
 	if (is_letter_name(statement, word))
 		return true;
 	return !word_is(statement, word, WORD_STOP) &&

@@ -68,7 +68,8 @@ struct slice statement_span(const struct statement *statement, unsigned from, un
 
 /*
  * The words of [from, to] that say what it is about, folded, separated by spaces, into `buffer`: not those of
- * `cue` (NULL allowed), stop words and numbers. If nothing else is left, numbers count.
+ * `cue` (NULL allowed), stop words and numbers, but for those that are part of a name ("worker-12"). If
+ * nothing else is left, numbers count.
  */
 struct buffer;
 void statement_content(const struct statement *statement, unsigned from, unsigned to, const struct cue *cue,

@@ -3,8 +3,8 @@
  * Segments: the raw line divided, left to right, into runs of whole rounds. A segment is what one record
  * is derived from.
  *
- *	u a t a | u a t a t a | u a t a t a t | a t a       (segment_bytes passed inside a long turn: ends at a round)
- *	 closed     closed         closed        open
+ *	u a t a | u a t a t a | u a t a t a t | a t a       (segment_bytes passed inside a long turn: ends at
+ *a round) closed     closed         closed        open
  *
  * A segment ends at the first turn end after half of segment_bytes, or at the first round end after all
  * of it. An end counts once the next message is there and begins the turn or round; so the last segment
@@ -67,7 +67,8 @@ int segments_divide(const struct path *path, const struct segment_options *optio
 /*
  * The key under which the record of positions [from, to) is logged and found: over role, origin and
  * model-visible bytes in path order, the deriver's name and the version of its prompt or rules. Equal
- * conversations have equal keys, whatever their ids, sequence numbers and times. `scratch` is reset.
+ * conversations have equal keys, whatever their ids, sequence numbers and times; a conversation's first
+ * segment has another key than the same messages further on. `scratch` is reset.
  */
 int segment_key(const struct path *path, size_t from, size_t to, const char *deriver, const char *version,
 	struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES], struct bobbin_error *error);

@@ -175,9 +175,9 @@ static void permission_for_nothing_forbidden__is_a_decision(void **state)
 		{ITEM_SIGNAL, STATE_LIFTED, BY_USER, 1, "You may use sudo from now on.", "use sudo",
 			ITEM_CONSTRAINT},
 		{ITEM_SIGNAL, STATE_LIFTED, BY_ASSISTANT, 2, "I may reboot.", "reboot", ITEM_CONSTRAINT});
-	assert_string_equal(
-		text_of(merge, &ALL, &out), "CONSTRAINTS\n- Never touch /srv/data. [user 1]\nDECISIONS\n- "
-					    "chosen: You may use sudo from now on. [user 2]\n");
+	assert_string_equal(text_of(merge, &ALL, &out),
+		"CONSTRAINTS\n- Never touch /srv/data. [user 1]\nDECISIONS\n- "
+		"chosen: You may use sudo from now on. [user 2]\n");
 	compact_merge_free(merge);
 	buffer_release(&out);
 }
@@ -380,6 +380,43 @@ static void every_budget__fits_or_says_so_and_keeps_the_rules(void **state)
 	buffer_release(&out);
 }
 
+/* A small budget goes to the newest task, the user's rejections and failed attempts, not to a crowd of old
+ * tasks. */
+static void many_old_tasks__push_out_nothing_that_must_not_be_lost(void **state)
+{
+	(void)state;
+	struct compact_record segment;
+	struct compact_merge *merge;
+	struct arena arena = ARENA_INIT;
+	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct render_report report;
+	char text[64];
+
+	compact_record_init(&segment, &arena);
+	add_spec(&segment,
+		&(struct spec){ITEM_DECISION, STATE_REJECTED, BY_USER, 0, "MongoDB, for its licence", "", 0});
+	for (uint32_t i = 1; i < 40; i++) {
+		snprintf(text, sizeof text, "Please draw picture number %u of the harbour.", (unsigned)i);
+		add_spec(&segment, &(struct spec){ITEM_TASK, STATE_OPEN, BY_USER, i, text, "", 0});
+		snprintf(text, sizeof text, "draw --picture %u", (unsigned)i);
+		add_spec(&segment, &(struct spec){ITEM_TRIED, STATE_FAILED, BY_TOOL, i, text, "", 0});
+	}
+	assert_int_equal(compact_merge_new(&merge), 0);
+	assert_int_equal(compact_merge_add(merge, &segment, 0, 40, NULL), 0);
+	render(merge, 300, &arena, &out, &report);
+	assert_true(report.tokens <= 300);
+	assert_non_null(strstr(out.data, "rejected: MongoDB, for its licence"));
+	assert_non_null(strstr(out.data, "open: Please draw picture number 39 "));
+	assert_int_equal(report.kept[ITEM_TASK], 1);
+	assert_true(report.kept[ITEM_TRIED] > 10);
+	assert_non_null(strstr(out.data, "more attempts: recall 2–"));
+	render(merge, 900, &arena, &out, &report);
+	assert_int_equal(report.kept[ITEM_TRIED], 39);
+	compact_merge_free(merge);
+	buffer_release(&out);
+	arena_release(&arena);
+}
+
 static void no_budget__everything(void **state)
 {
 	(void)state;
@@ -450,6 +487,7 @@ int main(void)
 		cmocka_unit_test(missing_segments__become_one_pointer),
 		cmocka_unit_test(result__is_a_function_of_what_was_added),
 		cmocka_unit_test(every_budget__fits_or_says_so_and_keeps_the_rules),
+		cmocka_unit_test(many_old_tasks__push_out_nothing_that_must_not_be_lost),
 		cmocka_unit_test(no_budget__everything),
 		cmocka_unit_test(memory_runs_out__says_so),
 	};

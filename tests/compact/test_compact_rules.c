@@ -172,7 +172,7 @@ static bool check_case(const struct json *line)
 	struct derive_message messages[] = {
 		{.role = ROLE_USER, .text = SLICE_LITERAL("The budget is at most 1000 euros.")},
 		{.role = ROLE_ASSISTANT, .text = SLICE_LITERAL("I see.")}, {.role = ROLE_USER}};
-	struct derive_input input = {messages, 3};
+	struct derive_input input = {messages, 3, true};
 	struct compact_record record, harvested;
 	struct arena arena = ARENA_INIT;
 	struct json member;
@@ -448,6 +448,50 @@ static void later_value_of_a_name__supersedes(void **state)
 	lines_release(&derived.lines);
 }
 
+static void numbered_things__are_different_things(void **state)
+{
+	struct derived derived;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	(void)state;
+
+	DERIVE(&derived, "u The port of listener-0 is 20000. The weight of queue 3 is 410.", "a Good.",
+		"u The port of listener-1 is 20001. The weight of queue 4 is 420.", "a Good.",
+		"u The port of listener-0 is now 22000.", "a Good.",
+		"u Never restart the node worker-1. Never restart the node worker-2.", "a Good.",
+		"u You may restart the node worker-2 now. You may restart the node worker-9 now.", "a Good.");
+	merged_text(&derived, 1, &text);
+	assert_has(&text, "- superseded (m5): The port of listener-0 is 20000.");
+	assert_has(&text, "\n- The port of listener-1 is 20001.");
+	assert_has(&text, "\n- The port of listener-0 is now 22000.");
+	assert_has(&text, "\n- The weight of queue 3 is 410.");
+	assert_has(&text, "\n- The weight of queue 4 is 420.");
+	assert_has(&text, "\n- Never restart the node worker-1.");
+	assert_has(&text, "- lifted (m9): Never restart the node worker-2.");
+	buffer_release(&text);
+	lines_release(&derived.lines);
+}
+
+/* What has no cue is a task at the beginning of a conversation, and nothing where a later segment begins. */
+static void plain_statement__is_a_task_only_at_the_beginning(void **state)
+{
+	struct derived derived;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	(void)state;
+
+	DERIVE(&derived, "i Some context.", "u The front page looks broken on small screens.",
+		"a I will look.", "u The order of customer-7 is ORD-319519-F.", "a Noted.",
+		"u The service handles what the workers send.", "a I see.");
+	merged_text(&derived, derived.lines.count, &text);
+	assert_null(strstr(text.data, "TASK")); /* each message is a segment: the first one is no person's */
+	buffer_clear(&text);
+	merged_text(&derived, 3, &text);
+	assert_has(&text, "- open: The front page looks broken on small screens. [user m2]");
+	assert_null(strstr(text.data, "- open: The order"));
+	assert_null(strstr(text.data, "- open: The service"));
+	buffer_release(&text);
+	lines_release(&derived.lines);
+}
+
 static void b10_six_opaque_facts__are_all_there(void **state)
 {
 	static const char *const VALUES[] = {
@@ -605,6 +649,24 @@ static void failed_command__with_the_line_that_tells_why(void **state)
 	lines_release(&derived.lines);
 }
 
+static void exit_code_in_the_line_that_tells_why__is_no_obstacle(void **state)
+{
+	struct derived derived;
+	(void)state;
+
+	DERIVE(&derived, "u Deploy it.", "c bash {\"command\":\"deploy --shard 5850\"}",
+		"e error: quota of the region exceeded (exit code 3)", "c bash {\"command\":\"make docs\"}",
+		"e fatal: cannot read index.md\nerror: command failed with exit code 2",
+		"c bash {\"command\":\"make site\"}", "e exit code 7");
+	assert_true(slice_is(need_item(&derived, ITEM_TRIED, STATE_FAILED, "deploy --shard 5850")->reason,
+		"error: quota of the region exceeded (exit code 3)"));
+	assert_true(slice_is(need_item(&derived, ITEM_TRIED, STATE_FAILED, "make docs")->reason,
+		"fatal: cannot read index.md"));
+	assert_true(
+		slice_is(need_item(&derived, ITEM_TRIED, STATE_FAILED, "make site")->reason, "exit code 7"));
+	lines_release(&derived.lines);
+}
+
 static void open_ends__questions_without_answer_and_unfinished_lists(void **state)
 {
 	struct derived derived;
@@ -674,7 +736,7 @@ static void derive_text(enum message_role role, const char *unit, size_t bytes)
 {
 	struct derive_message messages[2] = {
 		{.role = role}, {.role = ROLE_ASSISTANT, .text = SLICE_LITERAL("ok")}};
-	struct derive_input input = {messages, 2};
+	struct derive_input input = {messages, 2, true};
 	struct compact_record record;
 	struct arena arena = ARENA_INIT;
 	size_t len = strlen(unit), used = 0;
@@ -886,6 +948,8 @@ int main(void)
 		cmocka_unit_test(wrapped_and_listed_text__keeps_its_sentences),
 		cmocka_unit_test(two_addresses__the_active_one_is_told_as_such),
 		cmocka_unit_test(later_value_of_a_name__supersedes),
+		cmocka_unit_test(numbered_things__are_different_things),
+		cmocka_unit_test(plain_statement__is_a_task_only_at_the_beginning),
 		cmocka_unit_test(b10_six_opaque_facts__are_all_there),
 		cmocka_unit_test(value_of_a_result__is_a_fact_once_somebody_mentions_it),
 		cmocka_unit_test(values__by_kind),
@@ -893,6 +957,7 @@ int main(void)
 		cmocka_unit_test(files__read_and_modified_with_their_messages),
 		cmocka_unit_test(session_of_101_paths__keeps_101_paths),
 		cmocka_unit_test(failed_command__with_the_line_that_tells_why),
+		cmocka_unit_test(exit_code_in_the_line_that_tells_why__is_no_obstacle),
 		cmocka_unit_test(open_ends__questions_without_answer_and_unfinished_lists),
 		cmocka_unit_test(user_attempt__failed_with_its_outcome),
 		cmocka_unit_test(shell_commands__touch_what_they_name),

@@ -218,6 +218,23 @@ static void keys__depend_on_content_alone(void **state)
 }
 
 /* Where one text ends and the next begins is part of the key. */
+/* What a plain statement says depends on whether a conversation begins with it: two records, two keys. */
+static void keys__tell_the_beginning_from_what_follows(void **state)
+{
+	(void)state;
+	struct lines lines;
+	char first[SEGMENT_KEY_BYTES], second[SEGMENT_KEY_BYTES], third[SEGMENT_KEY_BYTES];
+
+	lines_make(&lines, "u The page is slow.", "a Yes.", "u The page is slow.", "a Yes.",
+		"u The page is slow.", "a Yes.", NULL);
+	key_of(&lines, 0, 2, first);
+	key_of(&lines, 2, 4, second);
+	key_of(&lines, 4, 6, third);
+	assert_string_not_equal(first, second);
+	assert_string_equal(second, third);
+	lines_release(&lines);
+}
+
 static void keys__do_not_run_together(void **state)
 {
 	(void)state;
@@ -337,6 +354,7 @@ int main(void)
 		cmocka_unit_test(rounds__are_never_parted),
 		cmocka_unit_test(run_start__closes_what_is_before_it),
 		cmocka_unit_test(keys__depend_on_content_alone),
+		cmocka_unit_test(keys__tell_the_beginning_from_what_follows),
 		cmocka_unit_test(keys__do_not_run_together),
 		cmocka_unit_test(edit__spoils_only_what_follows),
 		cmocka_unit_test(walk__goes_on_from_any_closed_end),
