@@ -400,8 +400,9 @@ static int examine_import(const struct import *import, bobbin_faults *faults, st
 {
 	int rc = 0;
 	for (size_t i = 0; !rc && i < import->warning_count; i++)
-		if ((rc = faults_add(faults, "transcript", "", import->warnings[i].line,
-			     import->warnings[i].offset, import->warnings[i].message, "")) < 0)
+		if (!import->warnings[i].remark &&
+			(rc = faults_add(faults, "transcript", "", import->warnings[i].line,
+				 import->warnings[i].offset, import->warnings[i].message, "")) < 0)
 			error_set(error, rc, "out of memory");
 	for (size_t i = 0; !rc && i < import->conversation_count; i++)
 		rc = examine_conversation(&import->conversations[i], faults, error);

@@ -13,6 +13,7 @@
 #ifndef TRANSCRIPT_IMPORT_H
 #define TRANSCRIPT_IMPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/arena.h"
 #include "base/error.h"
@@ -21,6 +22,7 @@
 struct import_warning {
 	uint64_t line, offset;   /* of the foreign file; line 0: the whole document */
 	const char *message;     /* in the arena */
+	bool remark;             /* no fault of the file: what never was part of a conversation is left out */
 };
 
 struct import_conversation {

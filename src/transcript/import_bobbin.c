@@ -23,6 +23,7 @@ struct log {
 	uint64_t last_seq;
 	struct slice session_id;
 	uint64_t left_out;
+	bool odd; /* some of them are no records of ours at all */
 	struct place first_left_out;
 };
 
@@ -121,6 +122,8 @@ static int read_other(struct log *log, const struct json *record, struct place p
 				log->import, place, "a rewind to a message that is not in the file");
 		return 0;
 	}
+	if (type.type != JSON_STRING)
+		log->odd = true;
 	if (log->left_out++ == 0)
 		log->first_left_out = place;
 	return 0;
@@ -146,7 +149,7 @@ static int finish(struct log *log)
 	struct import_conversation *conversation;
 
 	if (log->left_out &&
-		import_warn(log->import, log->first_left_out,
+		(log->odd ? import_warn : import_remark)(log->import, log->first_left_out,
 			"left out: %llu records that are no messages (usage, compaction and the like)",
 			(unsigned long long)log->left_out) < 0)
 		return BOBBIN_ENOMEM;

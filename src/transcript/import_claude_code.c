@@ -63,7 +63,9 @@ static int report_left_out(struct claude *claude)
 {
 	for (size_t i = 0; i < sizeof(LEFT_OUT) / sizeof(LEFT_OUT[0]); i++) {
 		uint64_t count = claude->left_out[i].count;
-		if (count && import_warn(claude->import, claude->left_out[i].first, "left out: %llu %s",
+		int (*tell)(struct import *, struct place, const char *, ...) =
+			LEFT_OUT[i].type ? import_remark : import_warn;
+		if (count && tell(claude->import, claude->left_out[i].first, "left out: %llu %s",
 				     (unsigned long long)count, LEFT_OUT[i].text) < 0)
 			return BOBBIN_ENOMEM;
 	}

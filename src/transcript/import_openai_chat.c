@@ -553,7 +553,7 @@ static int read_all(struct chat *chat, const char *data, size_t len, struct bobb
 	if (!rc && !(rc = add_reply(chat)))
 		rc = chat_end(chat);
 	if (!rc && chat->systems)
-		rc = import_warn(chat->import, (struct place){0, 0},
+		rc = import_remark(chat->import, (struct place){0, 0},
 			"left out: %llu system messages (prompts are given with each request, not stored)",
 			(unsigned long long)chat->systems);
 	if (!rc && !chat->import->conversation_count)

@@ -270,7 +270,7 @@ static int finish(struct pi *pi)
 	struct import_conversation *conversation;
 
 	if (pi->left_out &&
-		import_warn(pi->import, pi->first_left_out,
+		import_remark(pi->import, pi->first_left_out,
 			"left out: %llu entries that are no messages (changes of model or thinking)",
 			(unsigned long long)pi->left_out) < 0)
 		return BOBBIN_ENOMEM;

@@ -10,25 +10,44 @@
 
 #define WARNING_BYTES 256
 
-int import_warn(struct import *import, struct place place, const char *format, ...)
+static int add_warning(
+	struct import *import, struct place place, bool remark, const char *format, va_list arguments)
 {
 	char text[WARNING_BYTES];
-	va_list arguments;
 
 	import->warnings_total++;
 	if (import->warning_count >= LIMIT_FAULTS_REPORTED)
 		return 0;
-	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
 	if (mem_grow((void **)&import->warnings, &import->warning_cap, import->warning_count + 1,
 		    sizeof(*import->warnings)) < 0)
 		return BOBBIN_ENOMEM;
 	const char *kept = arena_copy(&import->arena, text, strlen(text));
 	if (!kept)
 		return BOBBIN_ENOMEM;
-	import->warnings[import->warning_count++] = (struct import_warning){place.line, place.offset, kept};
+	import->warnings[import->warning_count++] =
+		(struct import_warning){place.line, place.offset, kept, remark};
 	return 0;
+}
+
+int import_warn(struct import *import, struct place place, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	int rc = add_warning(import, place, false, format, arguments);
+	va_end(arguments);
+	return rc;
+}
+
+int import_remark(struct import *import, struct place place, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	int rc = add_warning(import, place, true, format, arguments);
+	va_end(arguments);
+	return rc;
 }
 
 struct import_conversation *import_conversation_add(struct import *import)

@@ -17,6 +17,10 @@ struct place {
 int import_warn(struct import *import, struct place place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same for what is no fault of the file. */
+int import_remark(struct import *import, struct place place, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* Adds an empty conversation; the pointer holds until the next one is added. NULL when memory is out. */
 struct import_conversation *import_conversation_add(struct import *import);
 

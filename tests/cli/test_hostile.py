@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 
-from harness import BOBBIN, Scratch, done, equal, ok
+from harness import BOBBIN, SOURCE, Scratch, done, equal, ok
 
 HOSTILE = "\x1b[31m\x1b]0;own\x07\x08\x9b5m\u202e\u2066\x7f\r"
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -98,5 +98,15 @@ with Scratch() as scratch:
                      '{"type":"function_call","name":"shell","arguments":"{}","call_id":"c1"}\n'}.items():
         result = scratch.run("import", scratch.write(name, text))
         ok(result.code == 3 and "no transcript of a known format" in result.errors, f"a file of {name} is refused", result)
+
+# What is left out on purpose is no fault: a log of our own, named as a file, is as healthy as by its id.
+with Scratch() as scratch:
+    scratch.run("chat", "hello")
+    result = scratch.run("doctor", scratch.log())
+    ok(result.code == 0 and "healthy" in result.text, "a healthy log is healthy as a file", result)
+    result = scratch.run("doctor", os.path.join(SOURCE, "examples/transcripts/parcels.jsonl"))
+    equal(result.code, 0, "progress records are no fault of a transcript")
+    result = scratch.run("doctor", scratch.write("odd.jsonl", scratch.bytes() + b"[]\n{}\n"))
+    equal(result.code, 1, "records of no kind are a fault")
 
 done()
