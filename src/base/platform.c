@@ -34,10 +34,21 @@ static_assert(PLATFORM_CWD == AT_FDCWD, "PLATFORM_CWD is handed to the *at calls
 		retry_result < 0 ? -errno : retry_result;                                                    \
 	})
 
+/* A host may have closed a standard stream: whatever it, or a library in it, prints there would go into the
+ * file that took its number. */
+static int above_standard_streams(int file)
+{
+	if (file < 0 || file > STDERR_FILENO)
+		return file;
+	int moved = RETRY(fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+	close(file);
+	return moved;
+}
+
 static int os_open_at(void *context, int dir, const char *name, int flags, unsigned mode)
 {
 	(void)context;
-	return RETRY(openat(dir, name, flags | O_CLOEXEC | O_NOCTTY, (mode_t)mode));
+	return above_standard_streams(RETRY(openat(dir, name, flags | O_CLOEXEC | O_NOCTTY, (mode_t)mode)));
 }
 
 static int os_close(void *context, int file)

@@ -52,6 +52,22 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int open_log(struct fixture *fixture, int flags);
+
+static void open__never_takes_the_place_of_a_standard_stream(void **state)
+{
+	struct fixture *fixture = *state;
+	int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 10);
+	close(STDIN_FILENO);
+	int file = open_log(fixture, 0), free_again = fcntl(STDIN_FILENO, F_GETFD);
+	if (kept >= 0)
+		dup2(kept, STDIN_FILENO), close(kept);
+	assert_true(file > STDERR_FILENO);
+	assert_int_equal(free_again, -1);
+	assert_int_equal(fcntl(file, F_GETFD), FD_CLOEXEC);
+	fixture->table->close(fixture->table->context, file);
+}
+
 static int open_log(struct fixture *fixture, int flags)
 {
 	return fixture->table->open_at(
@@ -505,6 +521,7 @@ static void fake_time__stands_until_slept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		FILE_TEST(open__never_takes_the_place_of_a_standard_stream),
 		FILE_TEST(file__written_read_cut_and_described),
 		FILE_TEST(change_mode__changes_the_permissions),
 		FILE_TEST(errors__negative_errno),
