@@ -212,6 +212,8 @@ static void print_tree_node(const struct bobbin_tree_node *node, bool *open)
 	printf("%s%s%s", paint(BOLD), info->id, paint(PLAIN));
 	if (node->depth)
 		printf("  from message %s", number_text(info->forked_at));
+	else if (*info->parent_id) /* its parent is missing, or was not asked for */
+		printf("  fork of %s", visible(info->parent_id));
 	printf("  %s messages", number_text(info->messages));
 	if (*info->title) {
 		fputs("  ", stdout);

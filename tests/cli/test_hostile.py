@@ -99,6 +99,14 @@ with Scratch() as scratch:
         result = scratch.run("import", scratch.write(name, text))
         ok(result.code == 3 and "no transcript of a known format" in result.errors, f"a file of {name} is refused", result)
 
+# A tree says what a session was forked from where that is gone.
+with Scratch() as scratch:
+    scratch.append("main", {"role": "user", "content": "one"})
+    scratch.run("fork", "main", "1", "--id", "child")
+    os.unlink(scratch.log())
+    result = scratch.run("tree")
+    ok("child" in result.text and "fork of main" in result.text, "a fork whose parent is gone is no root in the tree", result)
+
 # What is left out on purpose is no fault: a log of our own, named as a file, is as healthy as by its id.
 with Scratch() as scratch:
     scratch.run("chat", "hello")
