@@ -705,8 +705,9 @@ struct bobbin_turn_options {
 	const char *run, *routine; /* start of a routine's run: recorded before the message; NULL: none */
 	int no_compaction;   /* 1: never compact; what does not fit is left out and said */
 	bobbin_model *deriver; /* writes the records; NULL: rules, offline */
+	int64_t idle_timeout_ms; /* the model's longest silence, also before its first word; 0: two minutes */
 };
-#define BOBBIN_TURN_OPTIONS_INIT {sizeof(struct bobbin_turn_options), NULL, 0, 0, NULL, NULL, 0, NULL}
+#define BOBBIN_TURN_OPTIONS_INIT {sizeof(struct bobbin_turn_options), NULL, 0, 0, NULL, NULL, 0, NULL, 0}
 
 /* One turn: a user message, the model's answer, and the rounds of tool calls between them. */
 typedef struct bobbin_turn bobbin_turn;

@@ -61,6 +61,8 @@ static const struct option options[] = {
 		"the model that writes them; it may be a cheaper one"},
 	{"record", OPTION_TEXT, AT(record_file), "FILE",
 		"verify this record instead: JSON, or text under headings"},
+	{"idle-timeout", OPTION_COUNT, AT(idle_timeout), "SECONDS",
+		"the model's longest silence, also before its first word (default 120)"},
 	{"no-compaction", OPTION_FLAG, AT(no_compaction), NULL,
 		"leave out what does not fit instead of compacting"},
 	{"prices", OPTION_TEXT, AT(prices_file), "FILE",

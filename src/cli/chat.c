@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define POLL_MS 100
+#define IDLE_SECONDS_MAX 86400u
 
 static volatile sig_atomic_t interrupted;
 
@@ -159,6 +160,10 @@ static int run_turn(const struct talk *talk, const char *text, bool regenerate, 
 	options.routine = first ? arguments->routine : NULL;
 	options.no_compaction = arguments->no_compaction;
 	options.deriver = talk->deriver;
+	options.idle_timeout_ms =
+		(int64_t)(arguments->idle_timeout < IDLE_SECONDS_MAX ? arguments->idle_timeout
+								     : IDLE_SECONDS_MAX) *
+		1000;
 	if (bobbin_turn_start(
 		    talk->session, talk->model, text, text ? strlen(text) : 0, &options, &turn, &error) < 0)
 		return fail(&error);

@@ -20,7 +20,7 @@ const struct command commands[] = {
 		"resumed, calls left without a result are answered with a marked one. The model is offered "
 		"two "
 		"harmless tools, recall and note, unless --tools names others.",
-		"session owner title segment-bytes run routine deriver deriver-model no-compaction " BUDGET,
+		"session owner title segment-bytes run routine deriver deriver-model no-compaction idle-timeout " BUDGET,
 		0, 1, command_chat},
 	{"append", "append SESSION [--expect HEAD] < MESSAGES", "append JSONL messages from stdin",
 		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "

@@ -119,6 +119,7 @@ static int copy_options(
 	window->at = NULL;
 	turn->no_compaction = options->no_compaction != 0;
 	turn->deriver = options->deriver;
+	turn->idle_timeout_ms = options->idle_timeout_ms;
 	turn->run = options->run ? arena_copy(&turn->arena, options->run, strlen(options->run)) : "";
 	turn->routine =
 		options->routine ? arena_copy(&turn->arena, options->routine, strlen(options->routine)) : "";
@@ -173,6 +174,8 @@ int bobbin_turn_start(bobbin_session *session, bobbin_model *model, const char *
 		return rc;
 	if (options)
 		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
+	if (all.idle_timeout_ms < 0)
+		return error_set(error, BOBBIN_EINVAL, "a time to wait is not below 0");
 	if (!model || (!all.regenerate && (!text || !len)))
 		return error_set(
 			error, BOBBIN_EINVAL, "a turn needs a model and a message that is not empty");

@@ -68,10 +68,11 @@ struct bobbin_turn {
 	struct turn_call *calls;
 	size_t call_count, call_cap;
 	unsigned tries, empty_replies, rounds;
-	bool no_compaction, overflowed; /* overflowed: the provider said so once, and
-					   it was compacted for that */
+	bool no_compaction, overflowed; /* overflowed: the provider said so since its last reply,
+					   and it was compacted for that */
 	bobbin_model *deriver;
-	int64_t wait_until_ns;
+	uint64_t asked_tokens; /* of the request at hand, as we count them */
+	int64_t wait_until_ns, idle_timeout_ms;
 	uint64_t input_tokens, cached_tokens, output_tokens;
 	bool reported;
 };

@@ -57,7 +57,7 @@ enum urgency {
 	OVERFLOWED, /* whatever the trigger says */
 };
 
-/* Compacts, and says what was done; nothing to do is silent. */
+/* Compacts, and says what was done; when nothing was, `error` has the reason, for who wants to tell it. */
 static int compact(bobbin_turn *turn, const struct model_properties *properties, enum urgency urgency,
 	bool *ret_done, struct bobbin_error *error)
 {
@@ -78,6 +78,8 @@ static int compact(bobbin_turn *turn, const struct model_properties *properties,
 	*ret_done = bobbin_compaction_report(compaction)->done;
 	if (*ret_done)
 		rc = turn_note(turn, "%s", bobbin_compaction_report(compaction)->line);
+	else
+		error_set(error, BOBBIN_EBUDGET, "%s", bobbin_compaction_report(compaction)->line);
 	bobbin_compaction_free(compaction);
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
@@ -122,6 +124,8 @@ static int render(bobbin_turn *turn, const struct model_properties *properties, 
 	rc = plan_render(made, dialect, properties->name, body, error);
 	if (!rc)
 		rc = check_body(dialect, buffer_slice(body), error);
+	const struct bobbin_budget *budget = bobbin_plan_budget(made);
+	turn->asked_tokens = budget->system + budget->tools + budget->injected + budget->view;
 	if (!rc && (rc = announce(turn, made)) < 0)
 		error_set(error, rc, "out of memory");
 	bobbin_plan_free(made);
@@ -141,6 +145,7 @@ int turn_send(bobbin_turn *turn, struct bobbin_error *error)
 	if (!rc) {
 		request.dialect = properties->dialect;
 		request.body = buffer_slice(&body);
+		request.idle_timeout_ms = turn->idle_timeout_ms;
 		rc = model_send(turn->model->model, &request, &stream, error);
 	}
 	buffer_release(&body);
@@ -173,6 +178,17 @@ static bool may_retry(const bobbin_turn *turn, const struct model_event *event)
 	       event->error.retry_after_ms <= RETRY_LONGEST_MS && !atomic_load(&turn->cancelled);
 }
 
+/* What was asked is more than the model's window: for the rest of the turn that is all there is. The window
+ * that was assumed may be many times the real one (a server started with less), so without this a compaction
+ * could find that everything fits. A reserve that was asked for stays beside it. */
+static void narrow_window(bobbin_turn *turn, const struct model_properties *properties)
+{
+	uint64_t window = turn->window.window ? turn->window.window : properties->window_tokens;
+	uint64_t reserve = turn->window.output_reserve > 0 ? (uint64_t)turn->window.output_reserve : 0;
+	if (turn->asked_tokens + reserve < window)
+		turn->window.window = turn->asked_tokens + reserve;
+}
+
 /* The provider counts more than we do: compacts once for that, whatever the
  * trigger, and asks again. */
 static int compact_for_overflow(
@@ -184,11 +200,11 @@ static int compact_for_overflow(
 	buffer_add_slice(&message, event->error.message);
 	turn_close_stream(turn);
 	turn->overflowed = true;
+	narrow_window(turn, model_properties(turn->model->model));
 	int rc = compact(turn, model_properties(turn->model->model), OVERFLOWED, &done, &why);
 	if (rc < 0 || !done)
 		rc = error_set(error, BOBBIN_EPROVIDER, "%s; compaction could not help: %s",
-			message.data ? message.data : "",
-			rc < 0 ? why.message : "there is nothing to compact");
+			message.data ? message.data : "", why.message);
 	buffer_release(&message);
 	if (!rc)
 		turn->state = TURN_PLAN;
@@ -204,8 +220,10 @@ int turn_failed_request(bobbin_turn *turn, const struct model_event *event, stru
 		return stored;
 	if (event->error.failure == MODEL_FAILURE_OVERFLOW && !turn->overflowed && !turn->no_compaction)
 		return compact_for_overflow(turn, event, error);
+	/* A host that pulls takes BOBBIN_ETIMEOUT for "not yet"; this turn is over. */
+	int code = event->error.code == BOBBIN_ETIMEOUT ? BOBBIN_EPROVIDER : event->error.code;
 	if (!may_retry(turn, event))
-		return error_set(error, event->error.code, "%.*s", (int)message.len, message.data);
+		return error_set(error, code, "%.*s", (int)message.len, message.data);
 	int64_t wait_ms = wait_before_retry(turn->tries, event->error.retry_after_ms);
 	turn->tries++;
 	turn->wait_until_ns = platform->monotonic_ns(platform->context) + wait_ms * 1000000;

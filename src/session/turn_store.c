@@ -260,18 +260,21 @@ static int collect_calls(bobbin_turn *turn, uint32_t node, struct bobbin_error *
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 
-/* An answer with nothing in it is asked for again, a few times; nothing of it
+/* An answer with nothing in it is asked for again, a few times; only what it cost
  * is stored. */
 static int empty_reply(bobbin_turn *turn, struct bobbin_error *error)
 {
+	int rc = turn_store_usage(turn, error);
 	turn_close_stream(turn);
+	if (rc < 0)
+		return rc;
 	if (turn->empty_replies++ >= EMPTY_REPLIES_MAX)
 		return error_set(error, BOBBIN_EPROVIDER,
 			"the model gave an empty answer %u times; your message is stored",
 			turn->empty_replies);
 	turn->state = TURN_PLAN;
-	int rc = turn_note(turn, "the model gave an empty answer; asking again (%u of %d)",
-		turn->empty_replies, EMPTY_REPLIES_MAX);
+	rc = turn_note(turn, "the model gave an empty answer; asking again (%u of %d)", turn->empty_replies,
+		EMPTY_REPLIES_MAX);
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 
@@ -317,6 +320,7 @@ int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error)
 			ack.id);
 	turn->branch = false;
 	turn->tries = turn->empty_replies = 0;
+	turn->overflowed = false;
 	turn->rounds++;
 	rc = collect_calls(turn, ack.node, error);
 	if (rc < 0)
