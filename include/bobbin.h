@@ -589,8 +589,9 @@ BOBBIN_API int bobbin_session_record(bobbin_session *session, const struct bobbi
 
 /*
  * Is what a record says in the raw messages, and is what it must say in it? `record`: JSON as bobbin_session_record gives it, or
- * plain text under headings, also one that somebody else wrote; NULL: the record in force. Each fault is an invented or
- * misattributed value ("invented", "not_cited", "not_users", "no_source", "wrong_state") or a missing constraint ("missing").
+ * plain text under headings, also one that somebody else wrote; NULL: the record in force (without one there is no fault).
+ * Each fault is an invented or misattributed value ("invented", "not_cited", "not_users", "no_source", "wrong_state") or a
+ * missing constraint ("missing").
  */
 BOBBIN_API int bobbin_session_verify(bobbin_session *session, const char *record, size_t len,
 	bobbin_faults **ret_faults, struct bobbin_error *error);

@@ -168,7 +168,9 @@ static int verify(const struct arguments *arguments, bobbin_session *session, co
 		return fail(&error);
 	size_t count = bobbin_faults_count(faults);
 	print_faults(arguments, faults);
-	if (!arguments->json && !count)
+	if (!arguments->json && !record && bobbin_session_record(session, NULL, NULL, NULL, &error) < 0)
+		printf("nothing to verify: %s\n", error.message);
+	else if (!arguments->json && !count)
 		puts("everything in the record stands in its sources, and no rule of the user's is missing");
 	else if (!arguments->json)
 		printf("%s%s fault%s%s\n", paint(BOLD), number_text(count), count == 1 ? "" : "s",
