@@ -487,8 +487,8 @@ static int climb_once(struct climb *climb, struct bobbin_error *error)
 	buffer_init(&climb->json, LIMIT_LINE_BYTES);
 	int rc = log_refresh(session->log, error);
 	if (!rc)
-		rc = plan_make_at(session, log_head(session->log), request->window, request->model_window,
-			request->model_output, &climb->plan, error);
+		rc = plan_make_at(session, log_head(session->log), request->window, &request->model,
+			&climb->plan, error);
 	if (!rc) {
 		climb->compaction->report.tokens_before = climb->plan->window.full_tokens;
 		climb->compaction->report.tokens_after = climb->plan->window.view_tokens;

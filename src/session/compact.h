@@ -26,7 +26,7 @@ struct deriver;
 
 struct compact_request {
 	const struct bobbin_window_options *window;
-	uint64_t model_window, model_output;
+	struct plan_model model;
 	const struct deriver *deriver; /* NULL: rules */
 	bool dry_run, force;	       /* force: whatever the trigger */
 	bool only_ready;	       /* derive nothing: swap or leave it */

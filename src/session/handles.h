@@ -76,8 +76,12 @@ int message_add_readable(const struct message *message, struct arena *arena, str
 
 /* plan.c: plans over a path that ends at `head`, with the texts of `options`
  * copied. */
+struct plan_model {
+	uint64_t window_tokens, output_tokens_max; /* 0: not known */
+	uint32_t factor; /* of its token counter, as its reports have corrected it; 0: none has */
+};
 int plan_make_at(bobbin_session *session, uint32_t head, const struct bobbin_window_options *options,
-	uint64_t model_window, uint64_t model_output, bobbin_plan **ret_plan, struct bobbin_error *error);
+	const struct plan_model *model, bobbin_plan **ret_plan, struct bobbin_error *error);
 /* The body in a dialect, for a model of that name. */
 int plan_render(const bobbin_plan *plan, const char *dialect, const char *model, struct buffer *out,
 	struct bobbin_error *error);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "model/known.h"
 #include "tokens/counter.h"
 #include "window/render.h"
 
@@ -18,12 +19,27 @@ const struct window_plan *plan_window(const bobbin_plan *plan)
 
 /* ---- Making ---- */
 
-static void window_options_of(const struct bobbin_window_options *from, uint64_t model_window,
-	uint64_t model_output, struct window_options *ret_options)
+/* "anthropic:NAME@URL" as models are opened, "NAME" as budgets name them: the name alone. */
+static struct slice plain_model(struct slice model)
+{
+	const char *colon = model.len ? memchr(model.data, ':', model.len) : NULL;
+	const char *at;
+	if (colon) {
+		model.len -= (size_t)(colon + 1 - model.data);
+		model.data = colon + 1;
+	}
+	at = model.len ? memchr(model.data, '@', model.len) : NULL;
+	if (at)
+		model.len = (size_t)(at - model.data);
+	return model;
+}
+
+static void window_options_of(const struct bobbin_window_options *from, const struct plan_model *model,
+	struct window_options *ret_options)
 {
 	*ret_options = (struct window_options)WINDOW_OPTIONS_INIT;
-	ret_options->window = from->window ? from->window : model_window;
-	ret_options->output_max = model_output;
+	ret_options->window = from->window ? from->window : model->window_tokens;
+	ret_options->output_max = model->output_tokens_max;
 	ret_options->output_reserve = from->output_reserve;
 	ret_options->margin = from->margin;
 	ret_options->trigger = from->trigger;
@@ -166,13 +182,24 @@ static const struct window_record *record_of(bobbin_plan *plan)
 	return &plan->found.window;
 }
 
-static int make(bobbin_plan *plan, const struct bobbin_window_options *options, uint64_t model_window,
-	uint64_t model_output, struct bobbin_error *error)
+static int make(bobbin_plan *plan, const struct bobbin_window_options *options,
+	const struct plan_model *model, struct bobbin_error *error)
 {
 	struct window_fixed fixed;
 	bool as_of = options->at && *options->at;
-	token_counter_for_model(options->model ? options->model : "", &plan->counter);
-	window_options_of(options, model_window, model_output, &plan->options);
+	struct slice model = plain_model(slice_of(options->model ? options->model : ""));
+	const char *name = arena_copy(&plan->arena, model.data ? model.data : "", model.len);
+	if (!name)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	token_counter_for_model(name, &plan->counter);
+	if (!model_window && model.len) {
+		struct known_model known = known_model(model);
+		model_window = known.window_tokens;
+		model_output = known.output_tokens_max;
+	}
+	if (model->factor && !plan->counter.exact)
+		plan->counter.factor = model->factor;
+	window_options_of(options, model, &plan->options);
 	int rc = copy_texts(plan, options, error);
 	if (!rc)
 		rc = fixed_costs(plan, &fixed, error);
@@ -190,14 +217,14 @@ static int make(bobbin_plan *plan, const struct bobbin_window_options *options, 
 }
 
 int plan_make_at(bobbin_session *session, uint32_t head, const struct bobbin_window_options *options,
-	uint64_t model_window, uint64_t model_output, bobbin_plan **ret_plan, struct bobbin_error *error)
+	const struct plan_model *model, bobbin_plan **ret_plan, struct bobbin_error *error)
 {
 	bobbin_plan *plan = mem_alloc_zero(sizeof(*plan));
 	if (!plan)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	plan->session = session;
 	plan->head = head;
-	int rc = make(plan, options, model_window, model_output, error);
+	int rc = make(plan, options, model, error);
 	if (rc < 0)
 		bobbin_plan_free(plan);
 	else
@@ -209,6 +236,7 @@ int bobbin_plan_make(bobbin_session *session, const struct bobbin_window_options
 	bobbin_plan **ret_plan, struct bobbin_error *error)
 {
 	struct bobbin_window_options all = BOBBIN_WINDOW_OPTIONS_INIT;
+	const struct plan_model unknown = {0, 0, 0};
 	int rc = SESSION_CHECK(session, error);
 	if (rc < 0)
 		return rc;
@@ -219,7 +247,7 @@ int bobbin_plan_make(bobbin_session *session, const struct bobbin_window_options
 		rc = log_find(session->log, slice_of(all.at), &head, error);
 	if (rc < 0)
 		return rc;
-	return plan_make_at(session, head, &all, 0, 0, ret_plan, error);
+	return plan_make_at(session, head, &all, &unknown, ret_plan, error);
 }
 
 void bobbin_plan_free(bobbin_plan *plan)

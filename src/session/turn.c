@@ -200,6 +200,7 @@ static void take_usage(bobbin_turn *turn, const struct model_usage *usage)
 {
 	int64_t request = model_usage_request_tokens(usage);
 	turn->reported = true;
+	turn_calibrate(turn, usage);
 	turn->input_tokens += request > 0 ? (uint64_t)request : 0;
 	turn->cached_tokens += usage->cached > 0 ? (uint64_t)usage->cached : 0;
 	turn->output_tokens += usage->output > 0 ? (uint64_t)usage->output : 0;

@@ -21,6 +21,7 @@
 #include "model/model.h"
 #include "model/reply.h"
 #include "session/handles.h"
+#include "tokens/counter.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,6 +32,7 @@ struct bobbin_model {
 		int64_t until_ns;
 	} rest;			    /* model_deriver.c: when it may be asked for a record again */
 	uint32_t refused, repaired; /* in the records it wrote lately */
+	uint32_t factor; /* turn_request.c: by which its reports correct estimates of tokens; 0: none yet */
 };
 
 enum turn_state { TURN_PLAN, TURN_STREAM, TURN_WAIT, TURN_CALLS, TURN_OVER, TURN_FAILED };
@@ -68,6 +70,7 @@ struct bobbin_turn {
 	struct turn_call *calls;
 	size_t call_count, call_cap;
 	unsigned tries, empty_replies, rounds;
+	struct token_measurement sent;	/* of the request whose answer is being pulled */
 	bool no_compaction, overflowed; /* overflowed: the provider said so since its last reply,
 					   and it was compacted for that */
 	bobbin_model *deriver;
@@ -89,6 +92,8 @@ int turn_send(bobbin_turn *turn, struct bobbin_error *error);
  * the error is returned. */
 int turn_failed_request(bobbin_turn *turn, const struct model_event *event, struct bobbin_error *error);
 void turn_close_stream(bobbin_turn *turn);
+/* What the provider counted of the request that was sent corrects the estimates of the next ones. */
+void turn_calibrate(bobbin_turn *turn, const struct model_usage *usage);
 /* BOBBIN_EINPUT with the first fault if a provider would refuse the body;
  * nothing is sent then. */
 int check_body(const char *dialect, struct slice body, struct bobbin_error *error);

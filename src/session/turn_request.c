@@ -4,6 +4,7 @@
 #include "session/turn.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "session/compact.h"
 #include "session/model_deriver.h"
 #include <stdio.h>
@@ -51,6 +52,38 @@ static int announce(bobbin_turn *turn, const bobbin_plan *plan)
 	return turn_queue(turn, BOBBIN_EVENT_PLANNED, NULL, NULL, slice_of(text), tokens);
 }
 
+/* ---- Counting ---- */
+
+static struct plan_model model_of(const bobbin_turn *turn, const struct model_properties *properties)
+{
+	return (struct plan_model){
+		properties->window_tokens, properties->output_tokens_max, turn->model->factor};
+}
+
+/* What is sent, so that a report can be told from one about another view. */
+static void measure(bobbin_turn *turn, const bobbin_plan *plan, struct slice body)
+{
+	const struct bobbin_budget *budget = bobbin_plan_budget(plan);
+	turn->sent.view = hash_bytes(body.data, body.len);
+	turn->sent.estimated = budget->system + budget->tools + budget->injected + budget->view;
+	turn->sent.factor = turn->model->factor ? turn->model->factor : COUNTER_FACTOR_ONE;
+}
+
+void turn_calibrate(bobbin_turn *turn, const struct model_usage *usage)
+{
+	int64_t input = model_usage_request_tokens(usage);
+	const struct token_usage reported = {
+		.input = input > 0 ? (uint64_t)input : 0, .has_input = input > 0};
+	struct token_counter counter;
+	token_counter_for_model(turn->window.model, &counter);
+	counter.factor = turn->sent.factor;
+	if (token_counter_observe(&counter, &turn->sent, turn->sent.view, &reported))
+		turn->model->factor = counter.factor;
+	token_counter_release(&counter);
+}
+
+/* ---- Compacting and planning ---- */
+
 enum urgency {
 	CAN_WAIT, /* the request fits: the reply is not held up for a model that writes records */
 	MUST_SHRINK,
@@ -63,8 +96,7 @@ static int compact(bobbin_turn *turn, const struct model_properties *properties,
 {
 	struct deriver deriver;
 	struct compact_request request = {.window = &turn->window,
-		.model_window = properties->window_tokens,
-		.model_output = properties->output_tokens_max,
+		.model = model_of(turn, properties),
 		.force = urgency == OVERFLOWED,
 		.only_ready = turn->deriver && urgency == CAN_WAIT};
 	bobbin_compaction *compaction;
@@ -92,8 +124,8 @@ static int plan(bobbin_turn *turn, const struct model_properties *properties, bo
 {
 	struct bobbin_error why = {0};
 	bool done = false;
-	int rc = plan_make_at(turn->session, turn->head_node, &turn->window, properties->window_tokens,
-		properties->output_tokens_max, ret_plan, error);
+	const struct plan_model model = model_of(turn, properties);
+	int rc = plan_make_at(turn->session, turn->head_node, &turn->window, &model, ret_plan, error);
 	bool at_head = turn->head_node == log_head(turn->session->log);
 	if (rc < 0 || turn->no_compaction || !at_head || !plan_window(*ret_plan)->over_trigger)
 		return rc;
@@ -109,8 +141,7 @@ static int plan(bobbin_turn *turn, const struct model_properties *properties, bo
 	if (rc < 0 || !done)
 		return 0;
 	bobbin_plan_free(*ret_plan);
-	return plan_make_at(turn->session, turn->head_node, &turn->window, properties->window_tokens,
-		properties->output_tokens_max, ret_plan, error);
+	return plan_make_at(turn->session, turn->head_node, &turn->window, &model, ret_plan, error);
 }
 
 static int render(bobbin_turn *turn, const struct model_properties *properties, struct buffer *body,
@@ -128,6 +159,8 @@ static int render(bobbin_turn *turn, const struct model_properties *properties, 
 	turn->asked_tokens = budget->system + budget->tools + budget->injected + budget->view;
 	if (!rc && (rc = announce(turn, made)) < 0)
 		error_set(error, rc, "out of memory");
+	if (!rc)
+		measure(turn, made, buffer_slice(body));
 	bobbin_plan_free(made);
 	return rc;
 }

@@ -342,6 +342,41 @@ static void x10_usage_of_a_request_before_the_swap_says_nothing_after_it(void **
 	bobbin_session_close(session);
 }
 
+static void usage__corrects_the_estimate_of_its_own_model(void **state)
+{
+	(void)state;
+	struct bobbin_window_options window = history_of(12000);
+	struct bobbin_turn_options options = BOBBIN_TURN_OPTIONS_INIT;
+	bobbin_session *session = open_session("main");
+	bobbin_model *dear =
+		open_script("{\"text\":\"Yes.\",\"usage\":{\"input\":12000,\"output\":5},\"times\":99}");
+	bobbin_model *other = open_script("{\"text\":\"Yes.\",\"times\":99}");
+	say_user(session, "The token is ALPHA-7F3C.");
+	say_assistant(session, "Noted.");
+	say_filler(session, 15, 200);
+	options.window = &window;
+	/* about 6,300 by the estimate, below the trigger of 8,400; the provider counts nearly twice as many
+	 */
+	unsigned turns = 0;
+	while (turns < 12 && !strstr(tell(session, dear, "And?", &options).notes, "compacted "))
+		turns++;
+	assert_in_range(turns, 1, 6); /* a quarter of the way with each report */
+	assert_in_range(dear->factor, 5000, COUNTER_FACTOR_MAX);
+
+	/* what one provider counts says nothing of another */
+	bobbin_session *second = open_session("second");
+	say_user(second, "The token is ALPHA-7F3C.");
+	say_assistant(second, "Noted.");
+	say_filler(second, 15, 200);
+	for (turns = 0; turns < 6; turns++)
+		assert_string_equal(tell(second, other, "And?", &options).notes, "");
+	assert_in_range(other->factor, 3500, 4700);
+	bobbin_model_close(dear);
+	bobbin_model_close(other);
+	bobbin_session_close(second);
+	bobbin_session_close(session);
+}
+
 static void overflow_that_the_provider_reports__compacted_once_and_answered(void **state)
 {
 	(void)state;
@@ -435,6 +470,7 @@ int main(void)
 		TEST(b6_a_turn_always_compacts_before_it_would_be_refused),
 		TEST(x13_smaller_model_is_compacted_for_first),
 		TEST(x10_usage_of_a_request_before_the_swap_says_nothing_after_it),
+		TEST(usage__corrects_the_estimate_of_its_own_model),
 		TEST(overflow_that_the_provider_reports__compacted_once_and_answered),
 		TEST(x32_tries_do_not_repeat_the_users_message),
 		TEST(system_prompt__not_replaced_by_records_notes_or_tools),
