@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/id.h"
+#include "store/index_file.h"
 
 void index_init(struct index *index, const struct index *base, uint32_t base_count, uint32_t through)
 {
@@ -18,8 +19,91 @@ void index_init(struct index *index, const struct index *base, uint32_t base_cou
 	index->state.position.line = 1;
 }
 
+int index_attach(struct index *index, struct index_file *file,
+	int (*reload)(void *data, struct index *ret_index), void *data)
+{
+	const struct index_state *state = &index_file_trailer(file)->state;
+
+	index->prefix = mem_alloc_zero(sizeof(*index->prefix));
+	if (!index->prefix)
+		return BOBBIN_ENOMEM;
+	int rc = mem_grow(
+		(void **)&index->faults, &index->fault_cap, state->fault_count, sizeof(*index->faults));
+	if (!rc && state->fault_count && !index_file_faults(file, index->faults))
+		rc = BOBBIN_EIO;
+	if (rc) {
+		mem_free(index->prefix);
+		index->prefix = NULL;
+		return rc;
+	}
+	*index->prefix = (struct index_prefix){.file = file, .reload = reload, .data = data};
+	index->state = *state;
+	index->first_node = state->node_count;
+	index->first_control = state->control_count;
+	return 0;
+}
+
+static void prefix_free(struct index_prefix *prefix)
+{
+	if (!prefix)
+		return;
+	index_file_close(prefix->file);
+	if (prefix->resident)
+		index_release(prefix->resident);
+	mem_free(prefix->resident);
+	mem_free(prefix);
+}
+
+static bool same_state(const struct index_state *a, const struct index_state *b)
+{
+	return a->node_count == b->node_count && a->control_count == b->control_count &&
+	       a->sorted_count == b->sorted_count && a->fault_count == b->fault_count &&
+	       memcmp(a->newest, b->newest, sizeof(a->newest)) == 0 && a->head == b->head &&
+	       a->newest_late == b->newest_late && a->damage == b->damage && a->last_seq == b->last_seq &&
+	       a->fault_total == b->fault_total && a->position.offset == b->position.offset &&
+	       a->position.line == b->position.line;
+}
+
+/* The file has failed: what was in it is read from the log again, and must be the same. */
+static void reload(const struct index *index)
+{
+	struct index_prefix *prefix = index->prefix;
+
+	if (prefix->resident || prefix->failed)
+		return;
+	prefix->resident = mem_alloc_zero(sizeof(*prefix->resident));
+	if (!prefix->resident) {
+		prefix->failed = BOBBIN_ENOMEM;
+		return;
+	}
+	index_init(prefix->resident, index->base, index->base_count, index->base_through);
+	prefix->failed = prefix->reload(prefix->data, prefix->resident);
+	if (!prefix->failed &&
+		!same_state(&prefix->resident->state, &index_file_trailer(prefix->file)->state))
+		prefix->failed = BOBBIN_ECORRUPT;
+	if (prefix->failed) {
+		index_release(prefix->resident);
+		mem_free(prefix->resident);
+		prefix->resident = NULL;
+	}
+}
+
+int index_take_failure(const struct index *index)
+{
+	int failed = 0;
+
+	for (; index; index = index->base) {
+		if (!index->prefix || !index->prefix->failed)
+			continue;
+		failed = index->prefix->failed;
+		index->prefix->failed = 0;
+	}
+	return failed;
+}
+
 void index_release(struct index *index)
 {
+	prefix_free(index->prefix);
 	mem_free(index->nodes);
 	mem_free(index->controls);
 	mem_free(index->faults);
@@ -96,14 +180,22 @@ const struct index *index_of(const struct index *index, uint32_t node, uint32_t 
 	return index;
 }
 
+static const struct index_node NOWHERE = {
+	.parent = NODE_NONE, .jump = NODE_NONE, .head = NODE_NONE, .previous_late = NODE_NONE};
+
 static struct index_node own_node(const struct index *index, uint32_t ordinal)
 {
-	static const struct index_node nowhere = {
-		.parent = NODE_NONE, .jump = NODE_NONE, .head = NODE_NONE, .previous_late = NODE_NONE};
+	const struct index_prefix *prefix = index->prefix;
+	struct index_node entry;
 
 	if (ordinal >= index->state.node_count)
-		return nowhere;
-	return index->nodes[ordinal - index->first_node];
+		return NOWHERE;
+	if (ordinal >= index->first_node)
+		return index->nodes[ordinal - index->first_node];
+	if (!prefix->resident && !prefix->failed && index_file_node(prefix->file, ordinal, &entry))
+		return entry;
+	reload(index);
+	return prefix->resident ? prefix->resident->nodes[ordinal] : NOWHERE;
 }
 
 struct index_node index_node(const struct index *index, uint32_t node)
@@ -114,7 +206,18 @@ struct index_node index_node(const struct index *index, uint32_t node)
 
 struct index_control index_control(const struct index *index, uint32_t control)
 {
-	return index->controls[control - index->first_control];
+	static const struct index_control none = {.head = NODE_NONE, .previous = RECORD_NONE};
+	const struct index_prefix *prefix = index->prefix;
+	struct index_control entry;
+
+	if (control >= index->state.control_count)
+		return none;
+	if (control >= index->first_control)
+		return index->controls[control - index->first_control];
+	if (!prefix->resident && !prefix->failed && index_file_control(prefix->file, control, &entry))
+		return entry;
+	reload(index);
+	return prefix->resident ? prefix->resident->controls[control] : none;
 }
 
 uint32_t index_record_count(const struct index *index)
@@ -144,18 +247,36 @@ bool index_record(
 	return false;
 }
 
+uint32_t index_record_of(const struct index *index, uint32_t node)
+{
+	uint32_t ordinal = node - index->base_count, low = 0, high = index->state.control_count;
+
+	/* How many control records stand before it: those with no more nodes before them than it has. */
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (index_control(index, middle).record - middle <= ordinal)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return ordinal + low;
+}
+
+/* Straight stretches are one step, whatever their length; across branches two jumps are as good as halving.
+ */
 uint32_t index_ancestor(const struct index *index, uint32_t node, uint32_t depth)
 {
-	while (node != NODE_NONE) {
-		struct index_node entry = index_node(index, node);
-		if (entry.depth == depth)
-			return node;
-		if (entry.depth < depth)
-			return NODE_NONE;
-		bool far = entry.jump != NODE_NONE && index_node(index, entry.jump).depth >= depth;
-		node = far ? entry.jump : entry.parent;
+	struct index_node entry = index_node(index, node);
+
+	while (node != NODE_NONE && entry.depth > depth) {
+		if (entry.depth - depth <= node - entry.straight)
+			return node - (entry.depth - depth);
+		struct index_node far = index_node(index, entry.jump);
+		bool is_far = entry.jump != NODE_NONE && far.depth >= depth;
+		node = is_far ? entry.jump : entry.parent;
+		entry = is_far ? far : index_node(index, node);
 	}
-	return NODE_NONE;
+	return node != NODE_NONE && entry.depth == depth ? node : NODE_NONE;
 }
 
 bool index_on_line(const struct index *index, uint32_t node, uint32_t head)
@@ -182,50 +303,98 @@ bool index_has(const struct index *index, uint32_t node)
 /* ---- Texts -----------------------------------------------------------------------------------------------
  */
 
-/* All texts of a node in one piece. */
-static struct slice texts_of(const struct index *index, const struct index_node *entry)
+static struct slice in_memory(const struct index *index, const struct index_node *entry)
 {
-	if (!entry->text_len)
-		return (struct slice){NULL, 0};
 	return (struct slice){index->texts.data + entry->text_at, entry->text_len};
+}
+
+/* `entry` is the node's; after a reload its texts stand elsewhere. */
+static struct slice texts_of(const struct index *index, uint32_t node, const struct index_node *entry)
+{
+	struct slice texts = {NULL, 0};
+
+	if (!entry->text_len)
+		return texts;
+	index = index_of(index, node, NULL);
+	uint32_t ordinal = node - index->base_count;
+	if (ordinal >= index->first_node)
+		return in_memory(index, entry);
+	if (!index->prefix->resident && !index->prefix->failed &&
+		index_file_texts(index->prefix->file, entry, &texts))
+		return texts;
+	reload(index);
+	const struct index *resident = index->prefix->resident;
+	return resident ? in_memory(resident, &resident->nodes[ordinal]) : texts;
+}
+
+struct slice index_texts(const struct index *index, uint32_t node)
+{
+	struct index_node entry = index_node(index, node);
+	return texts_of(index, node, &entry);
 }
 
 struct slice index_own_id(const struct index *index, uint32_t node)
 {
 	struct index_node entry = index_node(index, node);
-	struct slice texts = texts_of(index_of(index, node, NULL), &entry);
+	struct slice texts = entry.id_len ? texts_of(index, node, &entry) : (struct slice){NULL, 0};
 
-	return entry.id_len && texts.data ? (struct slice){texts.data, entry.id_len}
-					  : (struct slice){NULL, 0};
+	return texts.data ? (struct slice){texts.data, entry.id_len} : texts;
 }
 
 struct slice index_call_id(const struct index *index, uint32_t node)
 {
 	struct index_node entry = index_node(index, node);
-	struct slice texts = texts_of(index_of(index, node, NULL), &entry);
+	struct slice texts = entry.call_len ? texts_of(index, node, &entry) : (struct slice){NULL, 0};
 
-	return entry.call_len && texts.data ? (struct slice){texts.data + entry.id_len, entry.call_len}
-					    : (struct slice){NULL, 0};
+	return texts.data ? (struct slice){texts.data + entry.id_len, entry.call_len} : texts;
+}
+
+/* The next call's id in a node's texts, each with its length before it. */
+static bool next_call(struct slice texts, size_t *at, struct slice *ret_id)
+{
+	uint32_t len;
+
+	if (!texts.data || *at + sizeof(len) > texts.len)
+		return false;
+	memcpy(&len, texts.data + *at, sizeof(len));
+	*at += sizeof(len);
+	if (len > texts.len - *at)
+		return false;
+	*ret_id = (struct slice){texts.data + *at, len};
+	*at += len;
+	return true;
 }
 
 bool index_has_call(const struct index *index, uint32_t node, struct slice id)
 {
 	struct index_node entry = index_node(index, node);
-	struct slice texts = texts_of(index_of(index, node, NULL), &entry);
+	struct slice call, texts = texts_of(index, node, &entry);
 	size_t at = (size_t)entry.id_len + entry.call_len;
-	uint32_t len;
 
-	/* Each with its length before it. */
-	while (texts.data && at + sizeof(len) <= texts.len) {
-		memcpy(&len, texts.data + at, sizeof(len));
-		at += sizeof(len);
-		if (len > texts.len - at)
-			break;
-		if (slice_equal((struct slice){texts.data + at, len}, id))
+	while (next_call(texts, &at, &call))
+		if (slice_equal(call, id))
 			return true;
-		at += len;
-	}
 	return false;
+}
+
+int index_each_key(const struct index *index, uint32_t ordinal,
+	int (*each)(void *data, uint32_t key, uint32_t ordinal), void *data)
+{
+	uint32_t node = index->base_count + ordinal;
+	struct index_node entry = own_node(index, ordinal);
+	struct slice call, texts = texts_of(index, node, &entry);
+	size_t at = (size_t)entry.id_len + entry.call_len;
+	int rc = 0;
+
+	if (entry.id_len && texts.data)
+		rc = each(data, index_key(KEY_ID, hash_bytes(texts.data, entry.id_len)), ordinal);
+	while (!rc && next_call(texts, &at, &call))
+		rc = each(data, index_key(KEY_CALL, hash_bytes(call.data, call.len)), ordinal);
+	if (!rc && (entry.parent == NODE_NONE || entry.parent + 1 != node))
+		rc = each(data, index_key(KEY_CHILD, entry.parent), ordinal);
+	if (!rc && ordinal >= index->state.sorted_count)
+		rc = each(data, index_key(KEY_SEQ, entry.seq), ordinal);
+	return rc;
 }
 
 /* ---- Finding ---------------------------------------------------------------------------------------------
@@ -233,17 +402,76 @@ bool index_has_call(const struct index *index, uint32_t node, struct slice id)
 
 void key_walk_init(struct key_walk *walk, const struct index *index, uint32_t key)
 {
-	*walk = (struct key_walk){index, key, table_first(&index->keys, key)};
+	*walk = (struct key_walk){index, key, table_first(&index->keys, key), NODE_NONE, 0, NODE_NONE};
 }
 
-uint32_t key_walk_next(struct key_walk *walk)
+/* The newest one in the runs that is older than the last; false when the file fails. */
+static bool next_in_file(struct key_walk *walk, uint32_t *ret_ordinal)
+{
+	struct index_file *file = walk->index->prefix->file;
+	struct index_pair pair;
+
+	if (walk->run == NODE_NONE)
+		walk->run = index_file_trailer(file)->run_count;
+	for (;;) {
+		if (walk->position > 0) {
+			if (!index_file_pair(file, walk->run, walk->position - 1, &pair))
+				return false;
+			walk->position = pair.key == walk->key ? walk->position - 1 : 0;
+			if (pair.key == walk->key) {
+				*ret_ordinal = pair.ordinal;
+				return true;
+			}
+		} else if (walk->run == 0) {
+			*ret_ordinal = NODE_NONE;
+			return true;
+		} else if (!index_file_search(file, --walk->run, walk->key, &walk->position))
+			return false;
+	}
+}
+
+static uint32_t next_in_table(struct key_walk *walk, const struct table *table)
 {
 	uint32_t item = walk->item;
 
 	if (item == TABLE_NONE)
 		return NODE_NONE;
-	walk->item = table_next(&walk->index->keys, item);
-	return walk->index->keys.items[item].value;
+	walk->item = table_next(table, item);
+	return table->items[item].value;
+}
+
+/* The newest one in what was read again that is older than the last. */
+static uint32_t next_in_resident(const struct key_walk *walk, const struct table *table)
+{
+	uint32_t item = table_first(table, walk->key);
+
+	while (item != TABLE_NONE && table->items[item].value >= walk->last)
+		item = table_next(table, item);
+	return item == TABLE_NONE ? NODE_NONE : table->items[item].value;
+}
+
+static uint32_t next_candidate(struct key_walk *walk)
+{
+	const struct index_prefix *prefix = walk->index->prefix;
+	uint32_t ordinal = next_in_table(walk, &walk->index->keys);
+
+	if (ordinal != NODE_NONE || !prefix)
+		return ordinal;
+	if (!prefix->resident && !prefix->failed && next_in_file(walk, &ordinal))
+		return ordinal;
+	reload(walk->index);
+	return prefix->resident ? next_in_resident(walk, &prefix->resident->keys) : NODE_NONE;
+}
+
+uint32_t key_walk_next(struct key_walk *walk)
+{
+	uint32_t before = walk->last;
+
+	/* Two keys of one node may happen to be equal. */
+	do
+		walk->last = next_candidate(walk);
+	while (walk->last == before && before != NODE_NONE);
+	return walk->last;
 }
 
 /* m<seq> as a number; 0 if it is not of that form or too large. */

@@ -18,7 +18,7 @@
  * line: there are no cycles; (2) sums are those of the parent plus its own; (3) index_rollback leaves exactly
  * what was there at the mark; (4) after a failed index_add_… the caller rolls back; (5) where entries are
  * kept makes no difference: when the index file fails, what was in it is read from the log again, and if that
- * fails, too, index_failed says so and no answer counts.
+ * fails, too, index_take_failure says so and no answer since counts.
  */
 #ifndef STORE_INDEX_H
 #define STORE_INDEX_H
@@ -44,15 +44,15 @@ struct index_node {
 	uint32_t parent, jump, depth;
 	uint32_t turn, round; /* depths on its line (transcript/path.h) */
 	uint32_t calls;
-	uint32_t damage; /* lines lost in the file before it */
-	uint32_t record;
-	uint32_t head; /* once this record counts */
+	uint32_t damage;   /* lines lost in the file before it */
+	uint32_t straight; /* the first of the nodes before it that each follow the one numbered before */
+	uint32_t head;	   /* once this record counts */
 	uint32_t call_len;
 	uint32_t text_len;
 	uint32_t previous_late; /* of a late result: the one before it in the same file, or NODE_NONE */
-	uint16_t id_len;	/* 0: the id is m<seq> */
-	uint8_t role, origin, marker, flags;
+	uint32_t id_len;	/* 0: the id is m<seq> */
 	struct token_classes classes_sum;
+	uint8_t role, origin, marker, flags;
 };
 
 /* A record that is no message. */
@@ -84,11 +84,23 @@ struct index_state {
 	struct index_position position;
 };
 
+struct index_file;
+
+/* Where the entries are that are not in memory. */
+struct index_prefix {
+	struct index_file *file;
+	struct index *resident; /* once the file has failed: all of it, read from the log again */
+	int failed;		/* that failed, too: the reason */
+	int (*reload)(void *data, struct index *ret_index);
+	void *data;
+};
+
 struct index {
 	const struct index *base;
 	uint32_t base_count, base_through;
 
-	uint32_t first_node, first_control; /* so many own entries are not in memory */
+	struct index_prefix *prefix;	    /* NULL: everything is in memory */
+	uint32_t first_node, first_control; /* so many own entries are in the prefix */
 	struct index_node *nodes;
 	struct index_control *controls;
 	struct log_fault *faults;
@@ -110,6 +122,14 @@ struct index_mark {
  */
 void index_init(struct index *index, const struct index *base, uint32_t base_count, uint32_t through);
 void index_release(struct index *index);
+
+/* Lets an empty index begin with what is in a file, which it takes over. `reload` makes an index of the same
+ * part of the log when the file fails. BOBBIN_ENOMEM, BOBBIN_EIO: nothing was taken. */
+int index_attach(struct index *index, struct index_file *file,
+	int (*reload)(void *data, struct index *ret_index), void *data);
+/* 0, or why an answer since the last call may be wrong; the next one is tried anew. */
+int index_take_failure(const struct index *index);
+
 struct index_mark index_mark(const struct index *index);
 void index_rollback(struct index *index, const struct index_mark *mark);
 
@@ -130,7 +150,8 @@ int index_add_fault(struct index *index, enum fault_kind kind, uint64_t line, ui
 	uint64_t length, bool loses);
 
 uint32_t index_count(const struct index *index);
-uint32_t index_record_count(const struct index *index); /* own ones */
+uint32_t index_record_count(const struct index *index);		    /* own ones */
+uint32_t index_record_of(const struct index *index, uint32_t node); /* the number of an own node's record */
 /* Of a node that is not there: an entry without parent, at depth 0. */
 struct index_node index_node(const struct index *index, uint32_t node);
 struct index_control index_control(const struct index *index, uint32_t control); /* own ones only */
@@ -150,9 +171,14 @@ uint32_t index_find_named(const struct index *index, struct slice id);
 uint32_t index_find(const struct index *index, struct slice id);
 
 /* Valid until four more texts were asked for. */
+struct slice index_texts(const struct index *index, uint32_t node);   /* all of them in one piece */
 struct slice index_own_id(const struct index *index, uint32_t node);  /* {NULL, 0}: m<seq> */
 struct slice index_call_id(const struct index *index, uint32_t node); /* of a result */
 bool index_has_call(const struct index *index, uint32_t node, struct slice id);
+
+/* Each key of an own node. `each` may return an error. */
+int index_each_key(const struct index *index, uint32_t ordinal,
+	int (*each)(void *data, uint32_t key, uint32_t ordinal), void *data);
 
 /* Calls `each` for the children of `node`, those of the newest file first, the newest first; what it returns
  * other than 0 ends the walk. */
@@ -162,10 +188,13 @@ int index_each_child(
 enum key_kind { KEY_ID, KEY_CALL, KEY_CHILD, KEY_SEQ };
 uint32_t index_key(enum key_kind kind, uint64_t value); /* value: hash_bytes of a text, a number */
 
-/* Own ordinals that a key may stand for, newest first, each followed by older ones; NODE_NONE at the end. */
+/* Own ordinals that a key may stand for, newest first; NODE_NONE at the end. */
 struct key_walk {
 	const struct index *index;
-	uint32_t key, item;
+	uint32_t key;
+	uint32_t item;		/* in memory: the next one, or TABLE_NONE */
+	uint32_t run, position; /* in the file: the pairs before it in that run come next */
+	uint32_t last;		/* the one given before */
 };
 void key_walk_init(struct key_walk *walk, const struct index *index, uint32_t key);
 uint32_t key_walk_next(struct key_walk *walk);

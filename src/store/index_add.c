@@ -137,6 +137,8 @@ static void set_line(const struct index *index, struct index_node *entry, const 
 			.round = parent->round};
 		entry->depth = parent->depth + 1;
 		entry->jump = entry->parent;
+		if (entry->parent + 1 == entry->straight)
+			entry->straight = parent->straight;
 		/* Skew-binary jumps: two jumps of equal length become one. */
 		if (parent->jump != NODE_NONE) {
 			struct index_node far = index_node(index, parent->jump);
@@ -244,11 +246,11 @@ static int enter(
 		.crc = place->crc,
 		.parent = entering->parent,
 		.damage = index->state.damage,
-		.record = index_record_count(index),
+		.straight = node,
 		.head = entering->moves_head ? node : index->state.head,
 		.call_len = (uint32_t)message->tool_call_id.len,
 		.previous_late = index->state.newest_late,
-		.id_len = (uint16_t)message->id.len,
+		.id_len = (uint32_t)message->id.len,
 		.role = (uint8_t)message->role,
 		.origin = (uint8_t)message->origin,
 		.marker = (uint8_t)message->marker,
@@ -260,7 +262,7 @@ static int enter(
 	set_sums(&entry, root ? NULL : &parent, size);
 	if ((rc = add_texts(index, &entry, message, arena)) < 0 || (rc = push_node(index, &entry)) < 0)
 		return rc;
-	index->state.newest[RECORD_MESSAGE] = entry.record;
+	index->state.newest[RECORD_MESSAGE] = index_record_count(index) - 1;
 	index->state.head = entry.head;
 	if (entering->flags & NODE_LATE)
 		index->state.newest_late = node;

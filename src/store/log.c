@@ -230,8 +230,7 @@ static int resolve_count(struct log *log, const struct session_line *said, const
 	return 0;
 }
 
-/* Empties the index and sets it upon the base that `said` names. */
-static int begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
+int log_begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
 	struct bobbin_error *error)
 {
 	uint32_t through = NODE_NONE, count = 0;
@@ -253,8 +252,7 @@ static int begin_again(struct log *log, const struct session_line *said, const s
 	return 0;
 }
 
-/* What stands only in meta.json. Logs with a header of ours have it all themselves. */
-static int read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error)
+int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error)
 {
 	struct meta meta;
 
@@ -286,27 +284,30 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 {
 	struct session_line said = SESSION_LINE_INIT;
 	uint64_t size;
+	int rc = log_attach_index(log, chain, error);
 
-	for (int pass = 0; pass < LOAD_PASSES_MAX; pass++) {
-		int rc = log_check_file(log, &size, error);
+	for (int pass = 0; !rc && pass < LOAD_PASSES_MAX; pass++) {
+		rc = log_check_file(log, &size, error);
 		if (!rc)
 			rc = log_read_on(log, size, error);
 		if (rc < 0)
 			return rc;
 		if (rc == SCAN_STOP)
 			said = log->line;
-		else if ((rc = read_unwritten(log, &said, error)) < 0)
+		else if ((rc = log_read_unwritten(log, &said, error)) < 0)
 			return rc;
 		else if (!said.has_parent || !said.forked_at || log->base) {
 			settle_unwritten(log, &said);
 			log_set_info(log);
-			return 0;
+			log_save_index(log, true);
+			return log_checked(log, 0, error);
 		}
-		if ((rc = begin_again(log, &said, chain, error)) < 0)
+		if ((rc = log_begin_again(log, &said, chain, error)) < 0)
 			return rc;
 	}
-	return error_set(
-		error, BOBBIN_ECORRUPT, "%s: its lines disagree about what it was forked from", log->name);
+	return rc ? rc
+		  : error_set(error, BOBBIN_ECORRUPT, "%s: its lines disagree about what it was forked from",
+			    log->name);
 }
 
 /* ---- Opening and closing ---------------------------------------------------------------------------------
@@ -415,6 +416,7 @@ int log_refresh(struct log *log, struct bobbin_error *error)
 			"%s now says that it was forked from elsewhere: open it anew", log->name);
 	}
 	/* The line at which it failed may be half in. */
+	rc = log_checked(log, rc, error);
 	if (rc) {
 		index_rollback(&log->index, &before);
 		log->has_pending = false;

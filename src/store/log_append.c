@@ -169,7 +169,7 @@ static int acknowledge(struct log *log, struct item *item, uint32_t node, struct
 
 	item->ack.seq = entry.seq;
 	item->ack.node = node;
-	item->ack.record = node >= log->index.base_count ? entry.record : RECORD_NONE;
+	item->ack.record = node >= log->index.base_count ? index_record_of(&log->index, node) : RECORD_NONE;
 	return log_node_id(log, node, item->ack.id, error);
 }
 
@@ -493,6 +493,12 @@ static int append_locked(struct append *append, struct bobbin_error *error)
 		take_back_acks(append, 0);
 		return rc;
 	}
+	/* A failing index must not decide anything. */
+	if ((rc = log_checked(log, 0, error)) < 0) {
+		index_rollback(&log->index, &before);
+		take_back_acks(append, 0);
+		return rc;
+	}
 	return write_and_sync(append, &before, error);
 }
 
@@ -529,6 +535,8 @@ int log_append(struct log *log, const struct slice *records, size_t count,
 	if (!rc && (rc = log_lock(log, error)) == 0) {
 		rc = append_locked(&append, error);
 		log_unlock(log);
+		if (!rc && log->info.sync == STORE_SYNC_FULL)
+			log_save_index(log, false);
 		log_set_info(log);
 	}
 	for (size_t i = 0; ret_acks && i < count; i++)

@@ -176,6 +176,7 @@ int log_fork(struct log *parent, const struct log_fork_options *options, struct 
 	if (rc || (rc = find_cut(parent, options, &cut, &asked, error)) < 0 ||
 		(rc = log_create_line(parent->store, &create, &line, error)) < 0 ||
 		(rc = describe(parent, cut, &line, &holder, error)) < 0 ||
+		(rc = log_checked(parent, 0, error)) < 0 ||
 		(rc = make_child(parent, holder, &line, create.id.len == 0, error)) < 0)
 		return rc;
 	write_child_meta(parent, &line);

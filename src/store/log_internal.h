@@ -35,7 +35,9 @@ struct log {
 	struct index index;
 	bool has_pending; /* the last fault is an unterminated line: it may become whole */
 	struct index_mark before_pending;
-	bool sealing; /* under the lock: what ends the file will not go on */
+	bool sealing;	      /* under the lock: what ends the file will not go on */
+	uint64_t saved_bytes; /* an index file is known to cover so much of the log */
+	uint32_t saved_records;
 
 	struct token_counter counted_by; /* name and facts of the exact counter … */
 	uint64_t *token_sums; /* … whose counts along the line these are, by node; UINT64_MAX: not yet counted
@@ -59,6 +61,29 @@ struct log_chain {
 	unsigned depth;
 };
 int log_load(struct log *log, const struct log_chain *above, struct bobbin_error *error);
+
+/* ---- The index file (log_index.c, log_save.c): a cache, so that none of it can fail a call ---- */
+
+/* Empties the index and sets it upon the base that `said` names. */
+int log_begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	struct bobbin_error *error);
+/* What stands only in meta.json. Logs with a header of ours have it all themselves. */
+int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error);
+
+/* Begins with what an index file says, if there is one that fits. BOBBIN_ENOMEM, or 0. */
+int log_attach_index(struct log *log, const struct log_chain *chain, struct bobbin_error *error);
+/* Whether the trailer is of this log, as far as `size` bytes of it tell. */
+struct index_trailer;
+bool log_index_fits(const struct log *log, const struct index_trailer *trailer, const struct file_info *info);
+/* CRC-32C of the bytes from `from` to `to`, at most INDEX_EDGE_BYTES. False: they cannot be read. */
+bool log_edge_crc(const struct log *log, uint64_t from, uint64_t to, uint32_t *ret_crc);
+void index_name(const char *id, char ret_name[LOG_NAME_BYTES]);
+
+/* Writes what came since, if that is much. What was read must be durable; `unsynced`: it is synced first. */
+void log_save_index(struct log *log, bool unsynced);
+
+/* Turns a failure of the index into `rc`'s place. */
+int log_checked(const struct log *log, int rc, struct bobbin_error *error);
 
 /* The file's state under its name: BOBBIN_ENOTFOUND if it is gone, BOBBIN_ECORRUPT if another one is there or
  * it shrank. */

@@ -97,7 +97,7 @@ static int path_get_item(
 		.origin = (enum message_origin)entry.origin,
 		.calls = entry.calls,
 	};
-	return 0;
+	return log_checked(path->log, 0, error);
 }
 
 static int path_get_id(void *context, size_t position, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
@@ -296,6 +296,10 @@ int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, 
 		return rc;
 	}
 	sum_replaced(path);
+	if ((rc = log_checked(log, 0, error)) < 0) {
+		log_path_free(path);
+		return rc;
+	}
 	*ret_path = path;
 	return 0;
 }

@@ -3,6 +3,7 @@
  * checked. */
 #include "base/hash.h"
 #include "store/log_internal.h"
+#include "store/store_internal.h"
 
 static int no_such_node(struct bobbin_error *error)
 {
@@ -21,6 +22,9 @@ int log_node(const struct log *log, uint32_t node, struct log_node *ret_node)
 	uint32_t level;
 	index_of(&log->index, node, &level);
 	struct index_node entry = index_node(&log->index, node);
+	int rc = log_checked(log, 0, NULL);
+	if (rc)
+		return rc;
 	*ret_node = (struct log_node){
 		.parent = entry.parent,
 		.depth = entry.depth,
@@ -51,7 +55,10 @@ bool log_has_node(const struct log *log, uint32_t node)
 int log_find(struct log *log, struct slice id, uint32_t *ret_node, struct bobbin_error *error)
 {
 	uint32_t node = id.len ? index_find(&log->index, id) : NODE_NONE;
+	int rc = log_checked(log, 0, error);
 
+	if (rc)
+		return rc;
 	if (node == NODE_NONE)
 		return error_set(error, BOBBIN_ENOTFOUND, "there is no message %.*s in session %s",
 			id.len > 64 ? 64 : (int)id.len, id.data ? id.data : "", log->id);
@@ -79,6 +86,9 @@ static int id_within(const struct log *log, uint32_t node, size_t max, char ret_
 	if (node >= index_count(&log->index))
 		return no_such_node(error);
 	struct slice id = index_own_id(&log->index, node);
+	int rc = log_checked(log, 0, error);
+	if (rc)
+		return rc;
 	if (!id.len || id.len > max)
 		return reserved_id(log, node, ret_id, error);
 	memcpy(ret_id, id.data, id.len);
@@ -124,7 +134,7 @@ int log_line(
 		nodes[i] = node;
 	*ret_nodes = nodes;
 	*ret_count = count;
-	return 0;
+	return log_checked(log, 0, NULL);
 }
 
 /* ---- Children --------------------------------------------------------------------------------------------
@@ -170,7 +180,7 @@ static int children(const struct log *log, uint32_t node, bool late_only, struct
 	}
 	*ret_nodes = gathered.nodes;
 	*ret_count = gathered.count;
-	return 0;
+	return log_checked(log, 0, NULL);
 }
 
 int log_children(
@@ -225,10 +235,14 @@ int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t c
 	ssize_t got = platform_read_full(log->platform, log->file, bytes, length, offset);
 	if (got < 0)
 		return error_set_os(error, (int)-got, "cannot read %s", log->name);
-	if ((size_t)got != length || crc32c(0, bytes, length) != crc)
+	if ((size_t)got != length || crc32c(0, bytes, length) != crc) {
+		/* Should it be the index that is wrong: opened anew, the log is read. */
+		if (log->index.prefix)
+			store_discard_index(log->store, log->id);
 		return error_set_at(error, BOBBIN_ECORRUPT, 0, offset,
 			"%s: the record at byte %llu is not what it was when the log was opened", log->name,
 			(unsigned long long)offset);
+	}
 	bytes[length] = '\0';
 	*ret_bytes = bytes;
 	return 0;
@@ -250,8 +264,10 @@ int log_message(struct log *log, uint32_t node, struct arena *arena, struct mess
 	if (node >= index_count(&log->index))
 		return no_such_node(error);
 	struct index_node entry = index_node(&log->index, node);
-	int rc = log_read_bytes(
-		log_of(log, node), entry.offset, entry.length, entry.crc, arena, &bytes, error);
+	int rc = log_checked(log, 0, error);
+	if (rc)
+		return rc;
+	rc = log_read_bytes(log_of(log, node), entry.offset, entry.length, entry.crc, arena, &bytes, error);
 	if (rc || (rc = json_parse(bytes, entry.length, &record, error)) < 0 ||
 		(rc = message_parse(&record, arena, ret_message, error)) < 0)
 		return rc;
@@ -281,7 +297,7 @@ int log_record(const struct log *log, uint32_t record, struct log_record *ret_re
 			.head = entry.head,
 			.previous = entry.previous,
 		};
-		return 0;
+		return log_checked(log, 0, NULL);
 	}
 	struct index_node message = index_node(&log->index, node);
 	bool first = node == log->index.base_count;
@@ -292,9 +308,9 @@ int log_record(const struct log *log, uint32_t record, struct log_record *ret_re
 		.length = message.length,
 		.node = node,
 		.head = message.head,
-		.previous = first ? RECORD_NONE : index_node(&log->index, node - 1).record,
+		.previous = first ? RECORD_NONE : index_record_of(&log->index, node - 1),
 	};
-	return 0;
+	return log_checked(log, 0, NULL);
 }
 
 uint32_t log_newest(const struct log *log, enum record_kind kind)
@@ -316,7 +332,9 @@ int log_record_read(struct log *log, uint32_t record, struct arena *arena, struc
 		entry = (struct index_control){
 			.offset = message.offset, .length = message.length, .crc = message.crc};
 	}
-	int rc = log_read_bytes(log, entry.offset, entry.length, entry.crc, arena, &bytes, error);
+	int rc = log_checked(log, 0, error);
+	if (!rc)
+		rc = log_read_bytes(log, entry.offset, entry.length, entry.crc, arena, &bytes, error);
 	return rc ? rc : json_parse(bytes, entry.length, ret_record, error);
 }
 

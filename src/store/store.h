@@ -11,9 +11,9 @@
  *	  .lock             empty; flock(2) on it orders fork and delete
  *
  * Invariants: (1) every file is created with mode 0600, every folder with 0700, whatever the umask; (2) no
- * file in the store is ever opened through a symbolic link, and nothing but a regular file is; the store's own
- * path may lead through links; (3) a session id is checked by id_is_session before it becomes part of a path;
- * (4) opening and listing write nothing.
+ * file in the store is ever opened through a symbolic link, and nothing but a regular file is; the store's
+ * own path may lead through links; (3) a session id is checked by id_is_session before it becomes part of a
+ * path; (4) opening and listing write nothing but caches.
  *
  * Threads: a store may be shared between threads once it is open; handles made from it (struct log, struct
  * turn_lock) belong to one thread at a time. Handles must be closed before their store.
@@ -40,7 +40,12 @@ struct store_options {
 	bool force_filesystem; /* accept NFS, 9p, FUSE and the like, whose locks and syncs cannot be relied on
 				*/
 	enum store_sync sync;  /* the default of sessions that do not say it themselves */
+	uint64_t index_step;   /* bytes of a log that may come after what its index file covers; 0:
+				* STORE_INDEX_STEP
+				*/
 };
+#define STORE_INDEX_STEP (256u << 10)
+#define STORE_INDEX_RECORDS 256 /* likewise, records */
 
 struct store;
 

@@ -10,7 +10,14 @@ struct store {
 	char *path;
 	int dir;
 	enum store_sync sync;
+	uint64_t index_step;
 };
+
+#define STORE_CACHE_NAME ".cache"
+/* The folder of caches, or negative; it is made if `make`. */
+int store_cache_dir(const struct store *store, bool make);
+/* Takes a session's index away. */
+void store_discard_index(const struct store *store, const char *id);
 
 #define STORE_LOCK_NAME                                                                                      \
 	".lock" /* held exclusively by fork and delete: no parent vanishes under a new fork                  \

@@ -373,6 +373,7 @@ static int unlink_files(struct store *store, const char *id, int file, struct bo
 	}
 	if (!rc)
 		rc = unlink_temporary(store, id, file, error);
+	store_discard_index(store, id);
 	/* An empty workspace folder; a full one is the host's to clear. */
 	platform->unlink_at(platform->context, store->dir, id, AT_REMOVEDIR);
 	return rc;

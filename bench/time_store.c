@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store at scale, one measure a call; store.sh runs them beside their peers. Times are medians.
+ *
+ *	time_store make DIR MESSAGES BYTES     a session "main": sizes log-normal, median 400 bytes
+ *	time_store open DIR RUNS               open and plan the next request; the peak of memory
+ *	time_store plan DIR RUNS               plan from an open session
+ *	time_store rebuild DIR RUNS            open without an index
+ *	time_store fork DIR RUNS               a durable fork of the open session
+ *	time_store append DIR RUNS             one durable append of 400 bytes; bytes written
+ *	time_store raw DIR RUNS                the same as bare write and fdatasync
+ *	time_store parallel DIR THREADS RUNS   appends to a session a thread
+ *	time_store raw-parallel DIR THREADS RUNS
+ *	time_store sessions DIR COUNT          makes them
+ *	time_store list DIR RUNS
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/platform.h"
+#include "store/log.h"
+#include "store/store.h"
+#include "window/window.h"
+
+#define BATCH 500
+#define RECORD_BYTES 400 /* the median of real transcripts */
+
+static struct bobbin_error error;
+
+static void check(int rc)
+{
+	if (rc >= 0)
+		return;
+	fprintf(stderr, "time_store: %s\n", error.message);
+	exit(1);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+	return left < right ? -1 : left > right;
+}
+
+static void tell(const char *what, uint64_t *times, size_t count)
+{
+	qsort(times, count, sizeof(*times), compare);
+	printf("%s p50_us %.1f p99_us %.1f\n", what, (double)times[count / 2] / 1e3,
+		(double)times[count * 99 / 100] / 1e3);
+}
+
+static uint64_t *times_for(size_t runs)
+{
+	uint64_t *times = calloc(runs ? runs : 1, sizeof(*times));
+	if (!times)
+		exit(1);
+	return times;
+}
+
+/* ---- Making ---- */
+
+static uint64_t seed = 0x9e3779b97f4a7c15u;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+static double uniform(void)
+{
+	return (double)(next_random() >> 11) / 9007199254740992.0 + 1e-12;
+}
+
+/* Log-normal with this median; the mean is exp(sigma² / 2) times it. */
+static size_t size_of_next(double median, double mean)
+{
+	double sigma = sqrt(2 * log(mean / median));
+	double normal = sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
+	double size = median * exp(sigma * normal);
+	return size < 8 ? 8 : size > 4e6 ? (size_t)4e6 : (size_t)size;
+}
+
+/* Words, line breaks and quotes as they stand in transcripts, escaped as JSON. */
+static size_t fill_text(char *text, size_t len)
+{
+	static const char *const WORDS[] = {"the", "session", "return", "if (error)", "that", "\\n\\t", "value",
+		"0x1f", "index", "\\\"path\\\"", "and", "/usr/lib", "größer", "of", "\\n", "messages", "12", "a"};
+	size_t at = 0;
+	while (at < len) {
+		const char *word = WORDS[next_random() % (sizeof(WORDS) / sizeof(WORDS[0]))];
+		size_t bytes = strlen(word);
+		memcpy(text + at, word, bytes);
+		at += bytes;
+		text[at++] = ' ';
+	}
+	return at;
+}
+
+/* u, call, result, reply, over and over. */
+static size_t fill_record(char *record, size_t number, size_t size)
+{
+	size_t len;
+	switch (number % 4) {
+	case 1:
+		len = (size_t)sprintf(record,
+			"{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"call_%zu\",\"name\":\"read\","
+			"\"arguments\":\"{}\"}],\"content\":\"",
+			number);
+		break;
+	case 2:
+		len = (size_t)sprintf(record, "{\"role\":\"tool\",\"tool_call_id\":\"call_%zu\",\"content\":\"",
+			number - 1);
+		break;
+	default:
+		len = (size_t)sprintf(record, "{\"role\":\"%s\",\"content\":\"", number % 4 ? "assistant" : "user");
+	}
+	len += fill_text(record + len, size > len + 62 ? size - len - 62 : 8); /* 60 are added by the log */
+	memcpy(record + len, "\"}", 3);
+	return len + 2;
+}
+
+static struct store *open_store(const char *dir, enum store_sync sync)
+{
+	struct store_options options = {.create = true, .sync = sync};
+	struct store *store;
+	check(store_open(platform_default(), dir, &options, &store, &error));
+	return store;
+}
+
+static struct log *make_session(struct store *store, const char *id)
+{
+	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+	struct log *log;
+	options.id = slice_of(id);
+	check(log_create(store, &options, &log, &error));
+	return log;
+}
+
+static void make(const char *dir, size_t messages, double bytes)
+{
+	struct store *store = open_store(dir, STORE_SYNC_NONE);
+	struct log *log = make_session(store, "main");
+	char *text = malloc((size_t)5e6 * 2);
+	struct slice records[BATCH];
+	for (size_t number = 0; number < messages;) {
+		size_t count = 0;
+		for (; count < BATCH && number < messages; count++, number++) {
+			size_t len = fill_record(text, number, size_of_next(400, bytes / (double)messages));
+			records[count] = (struct slice){strndup(text, len), len};
+		}
+		check(log_append(log, records, count, NULL, NULL, &error));
+		for (size_t i = 0; i < count; i++)
+			free((void *)(uintptr_t)records[i].data);
+	}
+	free(text);
+	log_close(log);
+	store_close(store);
+}
+
+/* ---- Opening, planning ---- */
+
+static void plan_next(struct log *log)
+{
+	static struct window_plan plan;
+	struct window_options options = WINDOW_OPTIONS_INIT;
+	struct window_fixed fixed = {.system_tokens = 2000, .tools_tokens = 4000};
+	struct window_budget budget;
+	struct log_path *path;
+	options.window = 128000;
+	check(log_path_new(log, log_head(log), NULL, &path, &error));
+	check(window_budget(&options, &fixed, &budget, &error));
+	check(window_plan(log_path_path(path), &budget, &options, NULL, NULL, &plan, &error));
+	log_path_free(path);
+}
+
+static struct log *open_main(struct store *store, enum log_mode mode)
+{
+	struct log *log;
+	check(log_open(store, slice_of("main"), mode, &log, &error));
+	return log;
+}
+
+static void time_open(const char *dir, size_t runs)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	uint64_t *times = times_for(runs);
+	struct rusage usage;
+	for (size_t run = 0; run < runs; run++) {
+		uint64_t start = now_ns();
+		struct log *log = open_main(store, LOG_WRITE);
+		plan_next(log);
+		times[run] = now_ns() - start;
+		log_close(log);
+	}
+	getrusage(RUSAGE_SELF, &usage);
+	printf("open peak_kib %ld\n", usage.ru_maxrss);
+	tell("open", times, runs);
+	free(times);
+	store_close(store);
+}
+
+static void time_plan(const char *dir, size_t runs)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	struct log *log = open_main(store, LOG_READ);
+	uint64_t *times = times_for(runs);
+	for (size_t run = 0; run < runs; run++) {
+		uint64_t start = now_ns();
+		plan_next(log);
+		times[run] = now_ns() - start;
+	}
+	tell("plan", times, runs);
+	free(times);
+	log_close(log);
+	store_close(store);
+}
+
+static void time_rebuild(const char *dir, size_t runs)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	uint64_t *times = times_for(runs);
+	char name[4096];
+	snprintf(name, sizeof(name), "%s/.cache/main.index", dir);
+	for (size_t run = 0; run < runs; run++) {
+		unlink(name);
+		uint64_t start = now_ns();
+		struct log *log = open_main(store, LOG_READ);
+		times[run] = now_ns() - start;
+		log_close(log);
+	}
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	printf("rebuild peak_kib %ld\n", usage.ru_maxrss);
+	tell("rebuild", times, runs);
+	free(times);
+	store_close(store);
+}
+
+static uint64_t bytes_in(const char *dir)
+{
+	char name[4096];
+	struct stat info;
+	uint64_t sum = 0;
+	DIR *list = opendir(dir);
+	for (struct dirent *entry; list && (entry = readdir(list));) {
+		if (entry->d_name[0] == '.' && entry->d_name[1] != 'c')
+			continue;
+		snprintf(name, sizeof(name), "%s/%s", dir, entry->d_name);
+		if (stat(name, &info) == 0)
+			sum += S_ISDIR(info.st_mode) ? bytes_in(name) : (uint64_t)info.st_size;
+	}
+	if (list)
+		closedir(list);
+	return sum;
+}
+
+static void time_fork(const char *dir, size_t runs)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	struct log *log = open_main(store, LOG_READ);
+	uint64_t *times = times_for(runs), before = bytes_in(dir);
+	for (size_t run = 0; run < runs; run++) {
+		struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+		options.by_count = true;
+		options.count = 40;
+		uint64_t start = now_ns();
+		check(log_fork(log, &options, NULL, NULL, &error));
+		times[run] = now_ns() - start;
+	}
+	printf("fork bytes %.0f\n", (double)(bytes_in(dir) - before) / (double)runs);
+	tell("fork", times, runs);
+	free(times);
+	log_close(log);
+	store_close(store);
+}
+
+/* ---- Appending ---- */
+
+struct worker {
+	pthread_t thread;
+	const char *dir;
+	struct store *store;
+	unsigned number;
+	size_t runs;
+	bool raw;
+	uint64_t *times;
+};
+
+static void append_raw(struct worker *worker)
+{
+	char name[4096], line[RECORD_BYTES];
+	snprintf(name, sizeof(name), "%s/raw-%u", worker->dir, worker->number);
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC, 0600);
+	for (size_t run = 0; run < worker->runs; run++) {
+		uint64_t start = now_ns();
+		if (write(file, line, sizeof(line)) != sizeof(line) || fdatasync(file) != 0)
+			exit(1);
+		worker->times[run] = now_ns() - start;
+	}
+	close(file);
+	unlink(name);
+}
+
+static void append_records(struct worker *worker)
+{
+	char id[32], text[2 * RECORD_BYTES];
+	struct bobbin_error own = {0};
+	snprintf(id, sizeof(id), "append-%u", worker->number);
+	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+	struct log *log;
+	options.id = slice_of(id);
+	check(log_create(worker->store, &options, &log, &own));
+	for (size_t run = 0; run < worker->runs; run++) {
+		struct slice record = {text, fill_record(text, run, RECORD_BYTES)};
+		uint64_t start = now_ns();
+		check(log_append(log, &record, 1, NULL, NULL, &own));
+		worker->times[run] = now_ns() - start;
+	}
+	log_close(log);
+}
+
+static void *work(void *data)
+{
+	struct worker *worker = data;
+	if (worker->raw)
+		append_raw(worker);
+	else
+		append_records(worker);
+	return NULL;
+}
+
+static void append_with(const char *what, const char *dir, unsigned threads, size_t runs, bool raw)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	struct worker *workers = calloc(threads, sizeof(*workers));
+	uint64_t *times = times_for(threads * runs), before = bytes_in(dir);
+	uint64_t start = now_ns();
+	for (unsigned i = 0; i < threads; i++) {
+		workers[i] = (struct worker){.dir = dir, .store = store, .number = i, .runs = runs, .raw = raw};
+		workers[i].times = times + i * runs;
+		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
+			exit(1);
+	}
+	for (unsigned i = 0; i < threads; i++)
+		pthread_join(workers[i].thread, NULL);
+	double seconds = (double)(now_ns() - start) / 1e9;
+	printf("%s per_second %.0f\n", what, (double)(threads * runs) / seconds);
+	if (!raw)
+		printf("%s bytes_an_append %.0f\n", what,
+			(double)(bytes_in(dir) - before) / (double)(threads * runs));
+	tell(what, times, threads * runs);
+	free(times);
+	free(workers);
+	store_close(store);
+}
+
+/* ---- Many sessions ---- */
+
+static void make_sessions(const char *dir, size_t count)
+{
+	struct store *store = open_store(dir, STORE_SYNC_NONE);
+	for (size_t i = 0; i < count; i++) {
+		struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+		char title[64];
+		struct log *log;
+		snprintf(title, sizeof(title), "session number %zu", i);
+		options.owner = slice_of(i % 3 ? "ana" : "ben");
+		options.title = slice_of(title);
+		check(log_create(store, &options, &log, &error));
+		struct slice record = slice_of("{\"role\":\"user\",\"content\":\"hello\"}");
+		check(log_append(log, &record, 1, NULL, NULL, &error));
+		log_close(log);
+	}
+	store_close(store);
+}
+
+static void time_list(const char *dir, size_t runs)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	uint64_t *times = times_for(runs);
+	size_t count = 0;
+	for (size_t run = 0; run < runs; run++) {
+		struct arena arena = ARENA_INIT;
+		struct store_entry *entries;
+		uint64_t start = now_ns();
+		check(store_list(store, NULL, &arena, &entries, &count, &error));
+		times[run] = now_ns() - start;
+		arena_release(&arena);
+	}
+	printf("list sessions %zu\n", count);
+	tell("list", times, runs);
+	free(times);
+	store_close(store);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 4) {
+		fprintf(stderr, "usage: time_store WHAT DIR COUNT [COUNT]\n");
+		return 2;
+	}
+	const char *what = argv[1], *dir = argv[2];
+	size_t count = (size_t)strtoull(argv[3], NULL, 10), more = argc > 4 ? (size_t)strtoull(argv[4], NULL, 10) : 0;
+	if (strcmp(what, "make") == 0)
+		make(dir, count, (double)more);
+	else if (strcmp(what, "open") == 0)
+		time_open(dir, count);
+	else if (strcmp(what, "plan") == 0)
+		time_plan(dir, count);
+	else if (strcmp(what, "rebuild") == 0)
+		time_rebuild(dir, count);
+	else if (strcmp(what, "fork") == 0)
+		time_fork(dir, count);
+	else if (strcmp(what, "append") == 0 || strcmp(what, "raw") == 0)
+		append_with(what, dir, 1, count, what[0] == 'r');
+	else if (strcmp(what, "parallel") == 0 || strcmp(what, "raw-parallel") == 0)
+		append_with(what, dir, (unsigned)count, more, what[0] == 'r');
+	else if (strcmp(what, "sessions") == 0)
+		make_sessions(dir, count);
+	else if (strcmp(what, "list") == 0)
+		time_list(dir, count);
+	else
+		return 2;
+	return 0;
+}
