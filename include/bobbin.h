@@ -188,6 +188,13 @@ BOBBIN_API const struct bobbin_session_info *bobbin_session_info(bobbin_session 
 /* The id of the message that the next one follows; "" while there is none. */
 BOBBIN_API const char *bobbin_session_head(bobbin_session *session);
 
+/*
+ * A name for message `id` that a person can type: the id itself if it is at most 12 bytes long, else m<seq>, which every
+ * function here takes as well. BOBBIN_ENOTFOUND if there is no such message.
+ */
+BOBBIN_API int bobbin_short_id(bobbin_session *session, const char *id, char ret_id[BOBBIN_MESSAGE_ID_BYTES],
+	struct bobbin_error *error);
+
 /* ---- Appending ----------------------------------------------------------------------------------------------- */
 
 /* What the store says when a record is durable. */
@@ -676,7 +683,7 @@ BOBBIN_API int bobbin_session_manufacture(bobbin_session *session, uint64_t roun
 	uint64_t message_tokens, struct bobbin_error *error);
 
 enum bobbin_event_type {
-	BOBBIN_EVENT_RECOVERED = 1, /* number: messages on the line; text: a sentence about it. First of every turn */
+	BOBBIN_EVENT_RECOVERED = 1, /* first of every turn; number: messages on the line; text: what had to be mended, or "" */
 	BOBBIN_EVENT_PLANNED,       /* a request is about to be sent; number: its tokens; text: a sentence */
 	BOBBIN_EVENT_TEXT,          /* a piece of the answer, whole UTF-8 characters */
 	BOBBIN_EVENT_THINKING,      /* a piece of the model's readable reasoning */

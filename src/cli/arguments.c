@@ -44,8 +44,7 @@ static const struct option options[] = {
 	{"tools", OPTION_TEXT, AT(tools_file), "FILE", "tool definitions, a JSON array"},
 	{"run", OPTION_TEXT, AT(run), "ID", "this message starts run ID of a routine"},
 	{"routine", OPTION_TEXT, AT(routine), "NAME", "the routine that --run belongs to"},
-	{"owner", OPTION_TEXT, AT(owner), "O",
-		"whose session it is (default: your login name); in list: only O's"},
+	{"owner", OPTION_TEXT, AT(owner), "O", "the owner (default: your login name)"},
 	{"title", OPTION_TEXT, AT(title), "TEXT", "a title for the new session"},
 	{"from", OPTION_TEXT, AT(from), "ID", "first message"},
 	{"to", OPTION_TEXT, AT(to), "ID", "last message"},
@@ -65,8 +64,7 @@ static const struct option options[] = {
 		"the model's longest silence, also before its first word (default 120)"},
 	{"no-compaction", OPTION_FLAG, AT(no_compaction), NULL,
 		"leave out what does not fit instead of compacting"},
-	{"prices", OPTION_TEXT, AT(prices_file), "FILE",
-		"price table: {\"NAME\":{\"cache_write\":1.25,\"cache_read\":0.1,\"output\":5}}"},
+	{"prices", OPTION_TEXT, AT(prices_file), "FILE", "price table, JSON: see bobbin help simulate"},
 	{"dry-run", OPTION_FLAG, AT(dry_run), NULL, "report, write nothing"},
 	{"segments", OPTION_FLAG, AT(segments), NULL, "the record of each segment"},
 	{"once", OPTION_FLAG, AT(once), NULL, "stop after the segment at hand"},
@@ -88,7 +86,7 @@ static const struct option options[] = {
 	{"trigger", OPTION_TRIGGER, AT(trigger), "X",
 		"share of the history budget that is too full (default 0.7)"},
 	{"trigger-tokens", OPTION_COUNT, AT(trigger_tokens), "N", "the same in tokens"},
-	{"target", OPTION_SHARE, AT(target), "X", "share to come down to (default 0.4)"},
+	{"target", OPTION_SHARE, AT(target), "SHARE", "to come down to (default 0.4)"},
 	{"tail", OPTION_RANGE, AT(tail_min), "MIN:MAX", "tokens of the newest messages kept verbatim"},
 	{"keep-recent", OPTION_COUNT, AT(keep_recent), "N",
 		"instead: the last N messages, back to a turn start"},
@@ -198,7 +196,8 @@ static int option_set(struct arguments *arguments, const struct option *option, 
 		break;
 	}
 	if (!good)
-		return fail_usage("--%s takes %s, not '%s'", option->name, option->value, value);
+		return fail_usage("--%s takes %s%s, not '%s'", option->name, option->value,
+			strcmp(option->value, "SHARE") == 0 ? " (above 0, up to 1)" : "", value);
 	return 0;
 }
 

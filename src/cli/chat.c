@@ -170,6 +170,9 @@ static int run_turn(const struct talk *talk, const char *text, bool regenerate, 
 	if (arguments->json)
 		answer.collect = open_memstream(&answer.reply, &answer.reply_len);
 	int rc = pull_events(&answer, turn);
+	if (rc && !regenerate)
+		note(arguments, "your message is stored; bobbin regenerate %s asks again",
+			bobbin_session_info(talk->session)->id);
 	if (answer.collect)
 		fclose(answer.collect);
 	if (!rc && arguments->json)
@@ -189,21 +192,41 @@ static void catch_interrupt(void)
 
 static const char prompt_help[] =
 	"/window  the next request      /record  what is not shown word for word\n"
+	"/show    the conversation\n"
 	"/help    this                 /quit    leave (or Ctrl-D); Ctrl-C stops an answer\n";
 
-static void prompt_command(const struct arguments *arguments, const char *line)
+static void prompt_command(const struct talk *talk, const char *line)
 {
-	struct arguments plain = *arguments;
+	struct arguments plain = *talk->arguments;
+	struct bobbin_window_options window = talk->window.options;
 	char *no_words[] = {NULL};
 	plain.words = no_words;
 	plain.word_count = 0;
 	plain.json = false;
+	window.model = model_spec(talk->arguments);
 	if (strcmp(line, "/window") == 0)
-		command_window(&plain);
+		show_window(talk->session, &window);
 	else if (strcmp(line, "/record") == 0)
 		command_record(&plain);
-	else
+	else if (strcmp(line, "/show") == 0)
+		command_show(&plain);
+	else if (strcmp(line, "/help") == 0)
 		fputs(prompt_help, stdout);
+	else
+		printf("there is no %s here\n%s", line, prompt_help);
+}
+
+/* Ctrl-C throws the line away, not the conversation. */
+static char *prompt_line(void)
+{
+	char *line;
+	do {
+		interrupted = 0;
+		line = readline("> ");
+		if (!line && interrupted)
+			putchar('\n');
+	} while (!line && interrupted);
+	return line;
 }
 
 static int prompt(const struct talk *talk)
@@ -212,12 +235,11 @@ static int prompt(const struct talk *talk)
 	bool first = true;
 	note(talk->arguments, "%s · /help for commands · Ctrl-D leaves",
 		bobbin_session_info(talk->session)->id);
-	while ((line = readline("> "))) {
-		interrupted = 0;
+	while ((line = prompt_line())) {
 		if (strcmp(line, "/quit") == 0)
 			break;
 		if (line[0] == '/') {
-			prompt_command(talk->arguments, line);
+			prompt_command(talk, line);
 		} else if (line[strspn(line, " \t")]) {
 			add_history(line);
 			run_turn(talk, line, false, first); /* a failed turn is told; the prompt goes on */

@@ -79,7 +79,8 @@ void print_json_text(const char *text);
 void print_json_member(const char *name, const char *text); /* "name":"text" */
 /* Text for a person: control characters made visible, lines wrapped to the width and indented. */
 void print_wrapped(const char *text, size_t len, int indent);
-void print_hanging(const char *text, size_t len, int indent); /* the first line goes on where the cursor stands */
+void print_hanging(
+	const char *text, size_t len, int indent); /* the first line goes on where the cursor stands */
 void print_clean(
 	const char *text, size_t len); /* as it is, control characters other than \n and \t made visible */
 void print_line_of(
@@ -108,6 +109,10 @@ int open_store(const struct arguments *arguments, bool create, bobbin_store **re
 /* Opens store and session; both are closed again on failure. */
 int open_session(const struct arguments *arguments, const char *id, bool create, bool read_only,
 	bobbin_store **ret_store, bobbin_session **ret_session);
+/* A message's id as a person can type it; static memory, two at a time. */
+const char *short_id(bobbin_session *session, const char *id);
+/* "1 message", "2 messages"; one of eight static buffers. */
+const char *counted(uint64_t count, const char *noun);
 void close_session(bobbin_store *store, bobbin_session *session);
 /* Window options from the command line; reads --system and --tools. Release with window_options_release. */
 struct window_request {
@@ -119,6 +124,9 @@ void window_options_release(struct window_request *request);
 const char *model_spec(
 	const struct arguments *arguments); /* --model, BOBBIN_MODEL, MOCK=1; NULL if none is named */
 const char *owner_name(const struct arguments *arguments);
+
+/* window.c: the next request of an open session, for a person. */
+int show_window(bobbin_session *session, const struct bobbin_window_options *options);
 
 /* compact.c: --deriver and --deriver-model; NULL: rules. */
 int open_deriver(const struct arguments *arguments, bobbin_model **ret_model);

@@ -54,6 +54,23 @@ int open_session(const struct arguments *arguments, const char *id, bool create,
 	return 0;
 }
 
+const char *short_id(bobbin_session *session, const char *id)
+{
+	static char buffers[2][BOBBIN_MESSAGE_ID_BYTES];
+	static unsigned next;
+	char *out = buffers[next++ % 2];
+	return *id && bobbin_short_id(session, id, out, NULL) == 0 ? out : id;
+}
+
+const char *counted(uint64_t count, const char *noun)
+{
+	static char buffers[8][64];
+	static unsigned next;
+	char *out = buffers[next++ % 8];
+	snprintf(out, sizeof(buffers[0]), "%s %s%s", number_text(count), noun, count == 1 ? "" : "s");
+	return out;
+}
+
 void close_session(bobbin_store *store, bobbin_session *session)
 {
 	bobbin_session_close(session);

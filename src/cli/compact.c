@@ -34,11 +34,10 @@ static void print_report_json(const struct bobbin_compaction_report *report)
 
 static void print_report(const struct bobbin_compaction_report *report, bool dry_run)
 {
-	printf("%s%s%s\n", paint(BOLD), report->line, paint(PLAIN));
+	printf("%s%s%s%s\n", paint(BOLD), dry_run && report->done ? "dry run, nothing is written: " : "",
+		report->line, paint(PLAIN));
 	if (!report->done)
 		return;
-	if (dry_run)
-		puts("  (a dry run: nothing was written)");
 	printf("  cut at %s%s%s · steps: %s\n", visible(report->cut),
 		*report->inner_cut ? ", inside its turn at " : "", visible(report->inner_cut), report->steps);
 	printf("  record: %s tokens, %s segment records found, %s derived now\n",
@@ -311,8 +310,8 @@ static void print_rows(const struct arguments *arguments, const bobbin_simulatio
 			prices = row->prices;
 			whole = row->billed;
 			if (!arguments->json)
-				printf("%s%s%s, %s requests\n", paint(BOLD), prices, paint(PLAIN),
-					number_text(row->requests));
+				printf("%s%s%s, %s requests; billed, in uncached input tokens:\n",
+					paint(BOLD), prices, paint(PLAIN), number_text(row->requests));
 		}
 		print_row(arguments, row, whole);
 	}

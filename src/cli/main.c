@@ -20,7 +20,8 @@ const struct command commands[] = {
 		"resumed, calls left without a result are answered with a marked one. The model is offered "
 		"two "
 		"harmless tools, recall and note, unless --tools names others.",
-		"session owner title segment-bytes run routine deriver deriver-model no-compaction idle-timeout " BUDGET,
+		"session owner title segment-bytes run routine deriver deriver-model no-compaction "
+		"idle-timeout " BUDGET,
 		0, 1, command_chat},
 	{"append", "append SESSION [--expect HEAD] < MESSAGES", "append JSONL messages from stdin",
 		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "
@@ -77,7 +78,9 @@ const struct command commands[] = {
 		"what this session would have cost under several policies",
 		"In units of one uncached input token: no compaction, a sliding window, compaction at 0.7, "
 		"auto, and the best "
-		"fixed trigger a sweep finds.",
+		"fixed trigger a sweep finds. A price table is "
+		"{\"NAME\":{\"cache_write\":1.25,\"cache_read\":0.1,"
+		"\"output\":5}}, in the same unit.",
 		"session prices " BUDGET, 0, 1, command_simulate},
 	{"tokens", "tokens [--encoding E | --model M] FILE…", "count tokens of files",
 		"Exact for o200k_base and cl100k_base and the models that use them; estimated for others, "
@@ -131,13 +134,15 @@ static void print_overview(void)
 	}
 	puts("\nOptions that stand anywhere:");
 	arguments_print_options(NULL);
-	puts("\nExit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 failed · 4 busy");
+	puts("\nExit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 failed · 4 conflict");
 	puts("Try it offline:  MOCK=1 bobbin chat \"I live in Shanghai, please note that\"");
 }
 
 static void print_help(const struct command *command)
 {
-	printf("bobbin %s\n\n%s.\n", command->synopsis, command->summary);
+	size_t last = strlen(command->summary) - 1;
+	printf("bobbin %s\n\n%s%s\n", command->synopsis, command->summary,
+		command->summary[last] == '?' ? "" : ".");
 	print_wrapped(command->help, strlen(command->help), 0);
 	if (strcmp(command->name, "import") == 0) {
 		fputs("Formats:", stdout);

@@ -32,12 +32,21 @@ const char *paint(const char *escape)
 	return color ? escape : "";
 }
 
-int output_columns(void)
+/* $COLUMNS says it for what is no terminal; 0: nobody does. */
+static int known_columns(void)
 {
 	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+	long asked = columns ? strtol(columns, NULL, 10) : 0;
 	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
 		return size.ws_col > 120 ? 120 : size.ws_col;
-	return 80;
+	return asked >= 40 && asked <= 1000 ? (int)asked : 0;
+}
+
+int output_columns(void)
+{
+	int columns = known_columns();
+	return columns ? columns : 80;
 }
 
 /* One character at `text`: its bytes, and the columns it takes. A control character counts as the two of ^X.
@@ -228,7 +237,8 @@ static void put_line(const char *text, size_t len)
 /* The first line begins where the cursor stands if `hanging`, else indented like the others. */
 static void wrap(const char *text, size_t len, int indent, bool hanging)
 {
-	size_t room = (size_t)(output_columns() - indent);
+	/* Into a file lines go as they are: whoever reads it next must not find words cut in two. */
+	size_t room = known_columns() ? (size_t)(known_columns() - indent) : SIZE_MAX;
 	while (len && text[len - 1] == '\n')
 		len--;
 	for (size_t i = 0; i < len;) {

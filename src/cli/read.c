@@ -22,10 +22,10 @@ static const char *role_color(const char *role)
 	return strcmp(role, "assistant") == 0 ? BLUE : YELLOW;
 }
 
-static void print_message(const struct bobbin_message *message, bool all_branches)
+static void print_message(bobbin_session *session, const struct bobbin_message *message, bool all_branches)
 {
 	bool off = all_branches && message->position == UINT64_MAX;
-	printf("%s%s%s %s%s%s", paint(BOLD), visible(message->id), paint(PLAIN),
+	printf("%s%s%s %s%s%s", paint(BOLD), visible(short_id(session, message->id)), paint(PLAIN),
 		paint(role_color(message->role)), message->role, paint(PLAIN));
 	printf("%s  %s tokens", paint(DIM), number_text(message->tokens));
 	if (*message->origin)
@@ -36,7 +36,7 @@ static void print_message(const struct bobbin_message *message, bool all_branche
 		printf(" · marked: no real result came");
 	if (off)
 		printf(" · another branch, after %s",
-			*message->parent ? visible(message->parent) : "nothing");
+			*message->parent ? visible(short_id(session, message->parent)) : "nothing");
 	printf("%s\n", paint(PLAIN));
 	print_wrapped(message->text, message->text_len, 2);
 }
@@ -60,7 +60,7 @@ static int show_messages(
 		if (!skip && arguments->json)
 			print_message_json(message);
 		else if (!skip)
-			print_message(message, arguments->all_branches);
+			print_message(session, message, arguments->all_branches);
 		skip = false;
 	}
 	bobbin_messages_close(messages);
@@ -86,12 +86,12 @@ static int follow(const struct arguments *arguments, bobbin_session *session, ch
 static void print_session_line(const struct arguments *arguments, bobbin_session *session)
 {
 	const struct bobbin_session_info *info = bobbin_session_info(session);
-	note(arguments, "%s · %s messages on the line · about %s tokens%s%s%s", info->id,
-		number_text(info->messages), number_text(info->tokens), *info->title ? " · " : "",
+	note(arguments, "%s · %s on the line · about %s tokens%s%s%s", info->id,
+		counted(info->messages, "message"), number_text(info->tokens), *info->title ? " · " : "",
 		info->title, info->faults ? " · damaged lines: see bobbin doctor" : "");
 	if (*info->parent_id)
-		note(arguments, "a fork of %s, with its first %s messages", info->parent_id,
-			number_text(info->forked_at));
+		note(arguments, "forked from %s after %s", info->parent_id,
+			counted(info->forked_at, "message"));
 }
 
 int command_show(const struct arguments *arguments)
@@ -122,8 +122,7 @@ static void print_info_json(const struct bobbin_session_info *info, const char *
 	print_json_member("title", info->title);
 	putchar(',');
 	print_json_member("owner", info->owner);
-	printf(",\"messages\":%llu,\"tokens\":%llu,\"bytes\":%llu,\"updated\":%.3f,",
-		(unsigned long long)info->messages, (unsigned long long)info->tokens,
+	printf(",\"messages\":%llu,\"bytes\":%llu,\"updated\":%.3f,", (unsigned long long)info->messages,
 		(unsigned long long)info->bytes, (double)info->updated_ns / 1e9);
 	fputs("\"parentId\":", stdout);
 	if (*info->parent_id)
@@ -141,8 +140,8 @@ static void print_info_json(const struct bobbin_session_info *info, const char *
 
 static void print_info(const struct bobbin_session_info *info)
 {
-	printf("%s%-20s%s %8s messages  %-13s ", paint(BOLD), info->id, paint(PLAIN),
-		number_text(info->messages), time_ago(info->updated_ns));
+	printf("%s%-20s%s %17s  %-13s ", paint(BOLD), info->id, paint(PLAIN),
+		counted(info->messages, "message"), time_ago(info->updated_ns));
 	size_t used = 52 + (strlen(info->id) > 20 ? strlen(info->id) - 20 : 0);
 	size_t room = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 10;
 	char from[BOBBIN_SESSION_ID_BYTES + 16];
@@ -214,7 +213,7 @@ static void print_tree_node(const struct bobbin_tree_node *node, bool *open)
 		printf("  from message %s", number_text(info->forked_at));
 	else if (*info->parent_id) /* its parent is missing, or was not asked for */
 		printf("  fork of %s", visible(info->parent_id));
-	printf("  %s messages", number_text(info->messages));
+	printf("  %s", counted(info->messages, "message"));
 	if (*info->title) {
 		fputs("  ", stdout);
 		print_line_of(info->title, strlen(info->title), 30);

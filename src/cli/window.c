@@ -155,6 +155,17 @@ static void print_plan(const char *id, const bobbin_plan *plan)
 	print_hidden(plan);
 }
 
+int show_window(bobbin_session *session, const struct bobbin_window_options *options)
+{
+	struct bobbin_error error;
+	bobbin_plan *plan;
+	if (bobbin_plan_make(session, options, &plan, &error) < 0)
+		return fail(&error);
+	print_plan(bobbin_session_info(session)->id, plan);
+	bobbin_plan_free(plan);
+	return EXIT_DONE;
+}
+
 /* Everything a plan needs: store, session, options. */
 static int make_plan(const struct arguments *arguments, bobbin_store **ret_store,
 	bobbin_session **ret_session, struct window_request *ret_request, bobbin_plan **ret_plan)
@@ -222,6 +233,7 @@ int command_request(const struct arguments *arguments)
 	const char *dialect = arguments->dialect ? arguments->dialect : "openai-chat";
 	if (bobbin_plan_request(plan, dialect, &body, &len, &error) < 0) {
 		rc = fail(&error);
+		rc = error.code == BOBBIN_EUNSUPPORTED ? EXIT_USAGE : rc;
 	} else {
 		fwrite(body, 1, len, stdout);
 		putchar('\n');
@@ -246,7 +258,7 @@ int command_check(const struct arguments *arguments)
 	rc = bobbin_check(arguments->dialect, body, len, &faults, &error);
 	free(body);
 	if (rc < 0)
-		return fail(&error);
+		return rc == BOBBIN_EUNSUPPORTED ? (fail(&error), EXIT_USAGE) : fail(&error);
 	size_t count = bobbin_faults_count(faults);
 	print_faults(arguments, faults);
 	if (!arguments->json && !count)
@@ -267,7 +279,7 @@ static int count_file(const struct arguments *arguments, const char *name, uint6
 	rc = bobbin_count_tokens(arguments->encoding, arguments->model, data, len, &tokens, &exact, &error);
 	free(data);
 	if (rc < 0)
-		return fail(&error);
+		return rc == BOBBIN_EUNSUPPORTED ? (fail(&error), EXIT_USAGE) : fail(&error);
 	*total += tokens;
 	if (arguments->json) {
 		putchar('{');

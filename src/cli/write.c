@@ -133,9 +133,10 @@ int command_manufacture(const struct arguments *arguments)
 
 /* ---- fork ---- */
 
-static void print_forked(const struct arguments *arguments, const char *parent, const char *at,
+static void print_forked(const struct arguments *arguments, bobbin_session *session, const char *at,
 	const struct bobbin_forked *forked)
 {
+	const char *parent = bobbin_session_info(session)->id;
 	if (arguments->json) {
 		putchar('{');
 		print_json_member("id", forked->id);
@@ -154,11 +155,22 @@ static void print_forked(const struct arguments *arguments, const char *parent, 
 	if (forked->kept < strtoull(at, NULL, 10) && !at[strspn(at, "0123456789")])
 		note(arguments, "walked back from %s, so that no call is parted from its results", at);
 	if (forked->kept)
-		printf("forked %s after %s of its messages (through %s): ", parent, number_text(forked->kept),
-			visible(forked->through));
+		printf("forked %s after %s (through %s): ", parent, counted(forked->kept, "message"),
+			visible(short_id(session, forked->through)));
 	else
 		printf("forked %s before its first message: ", parent);
 	printf("%s%s%s\n", paint(BOLD), forked->id, paint(PLAIN));
+}
+
+/* One word is AT; whoever gives one that is a session wants to be told so. */
+static int fail_fork(const struct arguments *arguments, const struct bobbin_error *error)
+{
+	int rc = fail(error);
+	if (error->code == BOBBIN_ENOTFOUND && arguments->word_count == 1)
+		fputs("bobbin: AT, a number of messages or a message id, is what comes last: bobbin fork "
+		      "[SESSION] AT\n",
+			stderr);
+	return rc;
 }
 
 int command_fork(const struct arguments *arguments)
@@ -177,9 +189,9 @@ int command_fork(const struct arguments *arguments)
 	options.owner = arguments->owner;
 	options.title = arguments->title;
 	if (bobbin_session_fork(session, arguments->words[named], &options, &forked, &error) < 0)
-		rc = fail(&error);
+		rc = fail_fork(arguments, &error);
 	else
-		print_forked(arguments, parent, arguments->words[named], &forked);
+		print_forked(arguments, session, arguments->words[named], &forked);
 	close_session(store, session);
 	return rc;
 }
@@ -198,8 +210,11 @@ static void print_moved(
 		print_json_member("head", head);
 		printf(",\"messages\":%llu}\n", (unsigned long long)info->messages);
 	} else {
-		printf("the head of %s is now %s, %s messages on the line\n", info->id,
-			*head ? visible(head) : "before the first message", number_text(info->messages));
+		printf("the head of %s is now %s, %s on the line\n", info->id,
+			*head ? visible(short_id(session, head)) : "before the first message",
+			counted(info->messages, "message"));
+		if (strcmp(arguments->program_command, "edit") == 0)
+			note(arguments, "bobbin regenerate %s answers it", info->id);
 	}
 }
 

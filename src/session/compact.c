@@ -124,20 +124,22 @@ static int choose_cut(struct climb *climb, struct bobbin_error *error)
 {
 	struct window_options options = climb->plan->options;
 	options.cut_for_record = climb->plan->numbers.record;
-	int rc = window_plan(log_path_path(climb->plan->path), &climb->plan->numbers, &options, NULL,
+	int rc = window_plan(&climb->plan->shown, &climb->plan->numbers, &options, NULL,
 		&climb->plan->counter, &climb->window, error);
 	if (rc < 0)
 		return rc;
-	climb->cut = climb->window.cut;
-	climb->inner = climb->window.inner_cut;
+	climb->cut = climb->window.cut + climb->plan->floor;
+	climb->inner = climb->window.inner_cut == WINDOW_NONE ? WINDOW_NONE
+							      : climb->window.inner_cut + climb->plan->floor;
 	climb->covered = climb->inner == WINDOW_NONE ? climb->cut : climb->inner;
 	return 0;
 }
 
 static uint64_t covered_messages(const struct climb *climb)
 {
-	return climb->inner == WINDOW_NONE ? climb->cut
-					   : climb->inner - 1; /* all but the user's words at the cut */
+	size_t end = climb->inner == WINDOW_NONE ? climb->cut
+						 : climb->inner - 1; /* all but the user's words at the cut */
+	return end - climb->plan->floor;
 }
 
 /* The merged record of what is covered, rendered within its budget. 1: there is
@@ -146,6 +148,7 @@ static int make_record(struct climb *climb, struct bobbin_error *error)
 {
 	const struct segments_request request = {.path = climb->plan->path,
 		.head = climb->plan->head,
+		.floor = climb->plan->floor,
 		.covered = climb->covered,
 		.deriver = deriver_of(climb),
 		.derive_max = climb->request->only_ready ? 0 : UINT32_MAX,
@@ -157,7 +160,7 @@ static int make_record(struct climb *climb, struct bobbin_error *error)
 	struct compact_merge *merge;
 	struct arena *arena = &climb->compaction->arena;
 	int rc = segments_merge(climb->session, &request, &merge, &climb->segments, error);
-	if (rc < 0 || compact_merge_end(merge) < climb->covered)
+	if (rc < 0 || segments_end(&request, merge) < climb->covered)
 		return rc;
 	render.tokens_max = climb->plan->numbers.record;
 	render.tokens_aim = climb->plan->numbers.history * RECORD_AIM_PERMILLE / 1000;
@@ -172,18 +175,21 @@ static int make_record(struct climb *climb, struct bobbin_error *error)
 /* The view with this record: its tokens, or an error if it does not fit. */
 static int measure_after(struct climb *climb, struct bobbin_error *error)
 {
-	struct window_record record = {.cut = climb->cut,
-		.inner_cut = climb->inner,
+	size_t floor = climb->plan->floor;
+	struct window_record record = {.cut = climb->cut - floor,
+		.inner_cut = climb->inner == WINDOW_NONE ? WINDOW_NONE : climb->inner - floor,
 		.text = buffer_slice(&climb->text),
 		.tokens = climb->rendered.tokens};
-	return window_plan(log_path_path(climb->plan->path), &climb->plan->numbers, &climb->plan->options,
-		&record, &climb->plan->counter, &climb->window, error);
+	return window_plan(&climb->plan->shown, &climb->plan->numbers, &climb->plan->options, &record,
+		&climb->plan->counter, &climb->window, error);
 }
 
 static bool is_in_force(const struct climb *climb)
 {
 	const struct found_record *found = &climb->plan->found;
-	return found->usable && found->window.cut == climb->cut && found->window.inner_cut == climb->inner &&
+	size_t floor = climb->plan->floor;
+	size_t inner = climb->inner == WINDOW_NONE ? WINDOW_NONE : climb->inner - floor;
+	return found->usable && found->window.cut == climb->cut - floor && found->window.inner_cut == inner &&
 	       slice_equal(found->window.text, buffer_slice(&climb->text));
 }
 
@@ -451,7 +457,7 @@ static int climb_ladder(struct climb *climb, struct bobbin_error *error)
 		return led_nowhere(climb, error, why.message);
 	if (rc < 0)
 		return error_set(error, rc, "%s", why.message);
-	if (climb->cut == 0 && climb->inner == WINDOW_NONE)
+	if (climb->cut == climb->plan->floor && climb->inner == WINDOW_NONE)
 		return nothing(climb->compaction, error,
 			"nothing to do: the newest messages that stay verbatim are "
 			"all there are");
@@ -560,7 +566,10 @@ static int derive_ahead(bobbin_session *session, const struct deriver *deriver, 
 		.head = log_head(session->log), .deriver = deriver, .only_closed = true, .derive_max = max};
 	struct segments_report report = {0};
 	struct compact_merge *merge;
-	int rc = log_path_new(session->log, request.head, NULL, &request.path, error);
+	char floor[PATH_ID_BYTES];
+	int rc = session_floor(session, request.head, floor, &request.floor, error);
+	if (!rc)
+		rc = log_path_new(session->log, request.head, NULL, &request.path, error);
 	if (rc < 0)
 		return rc;
 	request.covered = log_path_path(request.path)->count;

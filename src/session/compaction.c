@@ -45,7 +45,7 @@ static bool is_persons(const struct log *log, uint32_t head, size_t position)
 
 /* Why the line cannot be used on this line of messages; NULL if it can. */
 static const char *judge(bobbin_session *session, struct log *log, uint32_t head, const char *floor,
-	const struct json *object, struct arena *arena, struct window_record *record)
+	size_t floor_position, const struct json *object, struct arena *arena, struct window_record *record)
 {
 	char source[COMPACTION_SOURCE_BYTES];
 	struct json inner;
@@ -67,6 +67,8 @@ static const char *judge(bobbin_session *session, struct log *log, uint32_t head
 		return "what it covers has changed";
 	if (!slice_is(member_text(object, "floor", arena), floor))
 		return "a routine's run began after it";
+	if (record->cut < floor_position)
+		return "it was cut before the newest run";
 	record->text = member_text(object, "text", arena);
 	return record->text.len ? NULL : "it holds no text";
 }
@@ -81,15 +83,15 @@ static int count_record(struct window_record *record, struct token_counter *coun
 /* One line: takes it if it can be used, remembers why not if it is the newest.
  * 1: taken, look no further. */
 static int consider(bobbin_session *session, struct log *log, uint32_t record, uint32_t head,
-	const char *floor, struct token_counter *counter, struct arena *arena, struct found_record *found,
-	struct bobbin_error *error)
+	const char *floor, size_t floor_position, struct token_counter *counter, struct arena *arena,
+	struct found_record *found, struct bobbin_error *error)
 {
 	struct window_record window = {0};
 	struct json object;
 	int rc = log_record_read(log, record, arena, &object, error);
 	if (rc < 0)
 		return rc;
-	const char *stale = judge(session, log, head, floor, &object, arena, &window);
+	const char *stale = judge(session, log, head, floor, floor_position, &object, arena, &window);
 	if (stale && !found->seen)
 		found->stale = stale;
 	found->seen = true;
@@ -124,7 +126,8 @@ int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct t
 							 !log_has_node(session->log, info.head) ||
 							 !log_on_line(session->log, info.head, head))))
 				continue;
-			rc = consider(session, log, at, head, floor, counter, arena, &found, error);
+			rc = consider(
+				session, log, at, head, floor, floor_position, counter, arena, &found, error);
 		}
 	}
 	if (rc < 0)

@@ -70,8 +70,9 @@ int bobbin_check(const char *dialect, const char *body, size_t len, bobbin_fault
 static int counter_for(const char *encoding, const char *model, struct token_counter *ret_counter,
 	struct bobbin_error *error)
 {
-	if (!encoding) {
-		token_counter_for_model(model ? model : "", ret_counter);
+	if (!encoding) { /* also "openai:NAME", as models are opened */
+		const char *colon = model ? strchr(model, ':') : NULL;
+		token_counter_for_model(colon ? colon + 1 : model ? model : "", ret_counter);
 		return 0;
 	}
 	if (token_counter_for_encoding(encoding, ret_counter))

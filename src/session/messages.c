@@ -98,9 +98,11 @@ static int narrow(struct log *log, const struct bobbin_messages_options *options
 		return rc;
 	while (from != NODE_NONE && start < messages->count && messages->nodes[start] != from)
 		start++;
-	if (start && start == messages->count)
-		return error_set(
-			error, BOBBIN_EINVAL, "message %s is not on the line that is shown", options->from);
+	if (from != NODE_NONE && start == messages->count)
+		return error_set(error, BOBBIN_EINVAL,
+			log_on_line(log, from, log_head(log)) ? "message %s comes after the end of the range"
+							      : "message %s is not on the line that is shown",
+			options->from);
 	messages->next = start;
 	for (uint32_t i = start; to != NODE_NONE && i < messages->count; i++)
 		if (messages->nodes[i] == to)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "session/segments.h"
 #include "model/known.h"
 #include "tokens/counter.h"
 #include "window/render.h"
@@ -15,6 +16,58 @@
 const struct window_plan *plan_window(const bobbin_plan *plan)
 {
 	return &plan->window;
+}
+
+/* ---- The line from the newest run on: nothing before it is shown to it ---- */
+
+static int shown_item(void *context, size_t position, struct path_item *ret_item, struct bobbin_error *error)
+{
+	const bobbin_plan *plan = context;
+	const struct path *whole = log_path_path(plan->path);
+	struct path_item item;
+	int rc = path_item(whole, plan->floor + position, &item, error);
+	if (rc < 0)
+		return rc;
+	item.tokens_before -= whole->tokens - plan->shown.tokens;
+	item.bytes_before -= whole->bytes - plan->shown.bytes;
+	item.turn = item.turn > plan->floor ? item.turn - plan->floor : 0;
+	item.round = item.round > plan->floor ? item.round - plan->floor : 0;
+	*ret_item = item;
+	return 0;
+}
+
+static int shown_id(void *context, size_t position, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
+{
+	const bobbin_plan *plan = context;
+	return path_id(log_path_path(plan->path), plan->floor + position, ret_id, error);
+}
+
+static int shown_message(void *context, size_t position, struct arena *arena, struct message *ret_message,
+	struct bobbin_error *error)
+{
+	const bobbin_plan *plan = context;
+	return path_message(log_path_path(plan->path), plan->floor + position, arena, ret_message, error);
+}
+
+static int take_shown(bobbin_plan *plan, struct bobbin_error *error)
+{
+	static const struct path_ops ops = {shown_item, shown_id, shown_message};
+	const struct path *whole = log_path_path(plan->path);
+	char floor[PATH_ID_BYTES];
+	struct path_item first;
+	int rc = session_floor(plan->session, plan->head, floor, &plan->floor, error);
+	plan->shown = *whole;
+	if (rc < 0 || !plan->floor)
+		return rc;
+	if ((rc = path_item(whole, plan->floor, &first, error)) < 0)
+		return rc;
+	plan->shown = (struct path){.ops = &ops,
+		.context = plan,
+		.count = whole->count - plan->floor,
+		.tokens = whole->tokens - first.tokens_before,
+		.bytes = whole->bytes - first.bytes_before,
+		.exact = whole->exact};
+	return 0;
 }
 
 /* ---- Making ---- */
@@ -103,7 +156,7 @@ static int fixed_costs(bobbin_plan *plan, struct window_fixed *ret_fixed, struct
 static const char *keep_id(bobbin_plan *plan, size_t position, struct bobbin_error *error)
 {
 	char id[PATH_ID_BYTES];
-	const struct path *path = log_path_path(plan->path);
+	const struct path *path = &plan->shown;
 	if (position >= path->count)
 		return "";
 	if (path_id(path, position, id, error) < 0)
@@ -137,14 +190,31 @@ static int fill_hidden(bobbin_plan *plan, const struct window_hidden *from, stru
 	return ret_hidden->from && ret_hidden->to && ret_hidden->pointer ? 0 : BOBBIN_ENOMEM;
 }
 
+/* What lies before the newest run. */
+static int hide_before_floor(bobbin_plan *plan, struct bobbin_error *error)
+{
+	const struct path *whole = log_path_path(plan->path);
+	struct window_hidden hidden = {.from = 0,
+		.to = plan->floor,
+		.tokens = whole->tokens - plan->shown.tokens,
+		.reason = "before the newest run of a routine"};
+	int rc = path_id(whole, 0, hidden.from_id, error);
+	if (!rc)
+		rc = path_id(whole, plan->floor - 1, hidden.to_id, error);
+	if (rc < 0)
+		return rc;
+	rc = fill_hidden(plan, &hidden, &plan->hidden[plan->hidden_count++]);
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
+
 static void fill_budget(bobbin_plan *plan)
 {
 	const struct window_plan *window = &plan->window;
 	const struct window_budget *from = &window->budget;
 	plan->budget = (struct bobbin_budget){from->window, from->output_reserve, from->margin, from->system,
 		from->tools, from->injected, from->history, from->trigger, from->target, from->tail,
-		from->record, window->line_tokens, window->view_tokens, window->over_trigger, window->exact,
-		plan->counter.name};
+		from->record, log_path_path(plan->path)->tokens, window->view_tokens, window->over_trigger,
+		window->exact, plan->counter.name};
 }
 
 /* The window's ranges as the host sees them. */
@@ -154,13 +224,15 @@ static int describe(bobbin_plan *plan, struct bobbin_error *error)
 	int rc = 0;
 	fill_budget(plan);
 	plan->parts = arena_alloc(&plan->arena, (window->part_count + 1) * sizeof(*plan->parts));
-	plan->hidden = arena_alloc(&plan->arena, (window->hidden_count + 1) * sizeof(*plan->hidden));
+	plan->hidden = arena_alloc(&plan->arena, (window->hidden_count + 2) * sizeof(*plan->hidden));
 	if (!plan->parts || !plan->hidden)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	for (size_t i = 0; !rc && i < window->part_count; i++)
 		rc = fill_part(plan, &window->parts[i], &plan->parts[i], error);
+	if (!rc && plan->floor)
+		rc = hide_before_floor(plan, error);
 	for (size_t i = 0; !rc && i < window->hidden_count; i++)
-		if ((rc = fill_hidden(plan, &window->hidden[i], &plan->hidden[i])) < 0)
+		if ((rc = fill_hidden(plan, &window->hidden[i], &plan->hidden[plan->hidden_count++])) < 0)
 			error_set(error, rc, "out of memory");
 	if (rc < 0)
 		return rc;
@@ -182,24 +254,36 @@ static const struct window_record *record_of(bobbin_plan *plan)
 	return &plan->found.window;
 }
 
+/* Positions of the record in force, counted from the floor: it was made above it (compaction.c). */
+static void place_record(bobbin_plan *plan)
+{
+	struct window_record *window = &plan->found.window;
+	if (!plan->found.usable)
+		return;
+	window->cut -= plan->floor;
+	if (window->inner_cut != WINDOW_NONE)
+		window->inner_cut -= plan->floor;
+}
+
 static int make(bobbin_plan *plan, const struct bobbin_window_options *options,
 	const struct plan_model *model, struct bobbin_error *error)
 {
 	struct window_fixed fixed;
 	bool as_of = options->at && *options->at;
-	struct slice model = plain_model(slice_of(options->model ? options->model : ""));
-	const char *name = arena_copy(&plan->arena, model.data ? model.data : "", model.len);
+	struct slice spoken = plain_model(slice_of(options->model ? options->model : ""));
+	struct plan_model facts = *model;
+	const char *name = arena_copy(&plan->arena, spoken.data ? spoken.data : "", spoken.len);
 	if (!name)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	token_counter_for_model(name, &plan->counter);
-	if (!model_window && model.len) {
-		struct known_model known = known_model(model);
-		model_window = known.window_tokens;
-		model_output = known.output_tokens_max;
+	if (!facts.window_tokens && spoken.len) {
+		struct known_model known = known_model(spoken);
+		facts.window_tokens = known.window_tokens;
+		facts.output_tokens_max = known.output_tokens_max;
 	}
 	if (model->factor && !plan->counter.exact)
 		plan->counter.factor = model->factor;
-	window_options_of(options, model, &plan->options);
+	window_options_of(options, &facts, &plan->options);
 	int rc = copy_texts(plan, options, error);
 	if (!rc)
 		rc = fixed_costs(plan, &fixed, error);
@@ -211,7 +295,11 @@ static int make(bobbin_plan *plan, const struct bobbin_window_options *options,
 		rc = compaction_find(
 			plan->session, plan->head, as_of, &plan->counter, &plan->arena, &plan->found, error);
 	if (!rc)
-		rc = window_plan(log_path_path(plan->path), &plan->numbers, &plan->options, record_of(plan),
+		rc = take_shown(plan, error);
+	if (!rc)
+		place_record(plan);
+	if (!rc)
+		rc = window_plan(&plan->shown, &plan->numbers, &plan->options, record_of(plan),
 			&plan->counter, &plan->window, error);
 	return rc < 0 ? rc : describe(plan, error);
 }
@@ -289,7 +377,7 @@ const struct bobbin_part *bobbin_plan_part(const bobbin_plan *plan, size_t index
 
 const struct bobbin_hidden *bobbin_plan_hidden(const bobbin_plan *plan, size_t index)
 {
-	return index < plan->window.hidden_count ? &plan->hidden[index] : NULL;
+	return index < plan->hidden_count ? &plan->hidden[index] : NULL;
 }
 
 static void add_budget_json(struct json_writer *writer, const struct bobbin_budget *budget)
@@ -343,7 +431,7 @@ static void add_ranges_json(struct json_writer *writer, const bobbin_plan *plan)
 	json_end_array(writer);
 	json_key(writer, "not_shown");
 	json_begin_array(writer);
-	for (size_t i = 0; i < plan->window.hidden_count; i++) {
+	for (size_t i = 0; i < plan->hidden_count; i++) {
 		const struct bobbin_hidden *hidden = &plan->hidden[i];
 		json_begin_object(writer);
 		json_member_text(writer, "from", hidden->from);
@@ -396,7 +484,7 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 		if (rc < 0)
 			return rc;
 	}
-	return render_request(&plan->window, log_path_path(plan->path), &options, out, NULL, error);
+	return render_request(&plan->window, &plan->shown, &options, out, NULL, error);
 }
 
 int bobbin_plan_request(const bobbin_plan *plan, const char *dialect, char **ret_body, size_t *ret_len,

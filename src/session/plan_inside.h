@@ -8,8 +8,10 @@
 
 struct bobbin_plan {
 	bobbin_session *session;
-	struct arena arena; /* owns all texts */
-	struct log_path *path;
+	struct arena arena;    /* owns all texts */
+	struct log_path *path; /* the whole line */
+	size_t floor;	       /* position of the first message of the newest run; 0 without one */
+	struct path shown;     /* the line from there on: what the positions in `window` and `found` count */
 	struct token_counter counter;
 	struct window_options options;
 	struct window_budget numbers;
@@ -20,6 +22,7 @@ struct bobbin_plan {
 	struct bobbin_budget budget;
 	struct bobbin_part *parts;
 	struct bobbin_hidden *hidden;
+	size_t hidden_count;
 	const char *cut, *inner_cut;
 };
 

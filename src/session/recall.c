@@ -129,10 +129,18 @@ static int add_hit(bobbin_recall *recall, const struct bobbin_message *message, 
 	if (mem_grow(&hits, &recall->cap, recall->count + 1, sizeof(*recall->hits)) < 0)
 		return BOBBIN_ENOMEM;
 	recall->hits = hits;
-	struct slice text = excerpt_of((struct slice){message->text, message->text_len}, at);
+	struct buffer excerpt = BUFFER_INIT(EXCERPT_BYTES + 16);
+	struct slice part = excerpt_of((struct slice){message->text, message->text_len}, at);
+	buffer_add_text(&excerpt, part.data > message->text ? "…" : "");
+	buffer_add_slice(&excerpt, part);
+	buffer_add_text(&excerpt, part.data + part.len < message->text + message->text_len ? "…" : "");
+	struct slice text = buffer_slice(&excerpt);
 	const struct bobbin_hit hit = {arena_copy(&recall->arena, message->id, strlen(message->id)),
-		message->role, points, arena_copy(&recall->arena, text.data, text.len), text.len};
-	if (!hit.id || !hit.excerpt)
+		message->role, points, arena_copy(&recall->arena, text.data ? text.data : "", text.len),
+		text.len};
+	bool bad = buffer_error(&excerpt) || !hit.id || !hit.excerpt;
+	buffer_release(&excerpt);
+	if (bad)
 		return BOBBIN_ENOMEM;
 	recall->hits[recall->count++] = hit;
 	return 0;

@@ -17,18 +17,22 @@ struct reader {
 	struct log_path *path;
 	struct found_record found;
 	uint32_t head;
+	size_t floor; /* where the newest run begins */
 };
 
 static int reader_open(
 	bobbin_session *session, const char *at, struct reader *ret_reader, struct bobbin_error *error)
 {
 	struct reader reader = {.session = session, .head = log_head(session->log)};
+	char floor[PATH_ID_BYTES];
 	int rc = 0;
 	token_counter_for_model("", &reader.counter);
 	if (at && *at)
 		rc = log_find(session->log, slice_of(at), &reader.head, error);
 	if (!rc)
 		rc = log_path_new(session->log, reader.head, &reader.counter, &reader.path, error);
+	if (!rc)
+		rc = session_floor(session, reader.head, floor, &reader.floor, error);
 	if (!rc)
 		rc = compaction_find(session, reader.head, at && *at, &reader.counter, &reader.arena,
 			&reader.found, error);
@@ -220,7 +224,7 @@ static size_t covered_end(const struct reader *reader, bool given)
 
 #define VERIFY_MESSAGES 256 /* given at a time */
 
-static int verify_line(struct reader *reader, const struct compact_record *record, size_t end,
+static int verify_line(struct reader *reader, const struct compact_record *record, size_t start, size_t end,
 	const struct compact_merge_options *options, struct verify_result *ret_result,
 	struct bobbin_error *error)
 {
@@ -229,7 +233,7 @@ static int verify_line(struct reader *reader, const struct compact_record *recor
 	int rc = verify_new(record, &rules_deriver, &verify, error);
 	if (rc < 0)
 		return rc;
-	for (size_t from = 0; !rc && from < end; from += VERIFY_MESSAGES) {
+	for (size_t from = start; !rc && from < end; from += VERIFY_MESSAGES) {
 		struct derive_input input;
 		size_t to = from + VERIFY_MESSAGES < end ? from + VERIFY_MESSAGES : end;
 		arena_reset(&arena);
@@ -292,6 +296,19 @@ static int add_missing(struct reader *reader, const struct verify_result *result
 	return rc;
 }
 
+/* A record that was printed and handed in again reaches as far as the one in force, not to the end of the
+ * line. */
+static bool is_in_force(const struct reader *reader, struct slice given)
+{
+	struct json record;
+	while (given.len && (given.data[given.len - 1] == '\n' || given.data[given.len - 1] == ' '))
+		given.len--;
+	return given.data && reader->found.usable &&
+	       (slice_equal(given, reader->found.window.text) ||
+		       (json_get(&reader->found.object, "record", &record) &&
+			       slice_equal(given, (struct slice){record.text, record.len})));
+}
+
 static int verify_with(
 	struct reader *reader, struct slice given, bobbin_faults *faults, struct bobbin_error *error)
 {
@@ -303,10 +320,13 @@ static int verify_with(
 	if (rc < 0)
 		return rc;
 	const struct window_record *window = &reader->found.window;
+	if (is_in_force(reader, given))
+		given.data = NULL;
 	const struct compact_merge_options options = {
 		given.data ? log_path_path(reader->path)->count : window->cut,
 		given.data || window->inner_cut == WINDOW_NONE ? COMPACT_NO_INNER : window->inner_cut};
-	rc = verify_line(reader, &record, covered_end(reader, given.data != NULL), &options, &result, error);
+	rc = verify_line(reader, &record, given.data ? 0 : reader->floor,
+		covered_end(reader, given.data != NULL), &options, &result, error);
 	if (!rc)
 		rc = add_violations(&record, &result, faults);
 	return rc ? rc : add_missing(reader, &result, faults, error);

@@ -33,6 +33,7 @@ struct segments {
 	uint32_t last;	 /* node of the last message merged */
 	bool reusable;	 /* it holds whole closed segments only */
 	uint32_t merged; /* segments in it */
+	size_t floor;
 	char deriver[DERIVER_BYTES];
 };
 
@@ -487,7 +488,8 @@ static int prepare(bobbin_session *session, const struct segments_request *reque
 	if (rc < 0)
 		return rc;
 	size_t end = segments->merge ? compact_merge_end(segments->merge) : 0;
-	bool good = segments->merge && segments->reusable && strcmp(segments->deriver, deriver) == 0 &&
+	bool good = segments->merge && segments->reusable && segments->floor == request->floor &&
+		    strcmp(segments->deriver, deriver) == 0 &&
 		    (!end || log_on_line(session->log, segments->last, request->head));
 	if (good)
 		return 0;
@@ -495,8 +497,15 @@ static int prepare(bobbin_session *session, const struct segments_request *reque
 	segments->merge = NULL;
 	segments->reusable = true;
 	segments->merged = 0;
+	segments->floor = request->floor;
 	memcpy(segments->deriver, deriver, strlen(deriver) + 1);
 	return compact_merge_new(&segments->merge);
+}
+
+size_t segments_end(const struct segments_request *request, const struct compact_merge *merge)
+{
+	size_t end = compact_merge_end(merge);
+	return end > request->floor ? end : request->floor;
 }
 
 /* One more segment into the merge. 1: done; 0: there is none that may be taken
@@ -505,7 +514,7 @@ static int merge_next(bobbin_session *session, const struct segments_request *re
 	struct segments_report *report, struct bobbin_error *error)
 {
 	struct segments *segments = session->segments;
-	size_t from = compact_merge_end(segments->merge);
+	size_t from = segments_end(request, segments->merge);
 	uint32_t node = log_ancestor(session->log, request->head, (uint32_t)from);
 	const struct segment_line *line = find_line(segments, request, session->log, node, deriver);
 	bool whole = line ? !line->open : true;
@@ -538,7 +547,7 @@ int segments_merge(bobbin_session *session, const struct segments_request *reque
 	if (rc < 0)
 		return error_set(error, rc, "out of memory");
 	report->found += session->segments->merged;
-	while (rc >= 0 && compact_merge_end(session->segments->merge) < request->covered) {
+	while (rc >= 0 && segments_end(request, session->segments->merge) < request->covered) {
 		rc = merge_next(session, request, deriver, report, error);
 		if (rc == 0)
 			break;

@@ -37,7 +37,8 @@ struct segments_report {
 struct segments_request {
 	struct log_path *path; /* of the line to `head` */
 	uint32_t head;
-	size_t covered; /* positions [0, covered) are to be merged */
+	size_t floor;	/* where the newest run begins: segments before it are not merged */
+	size_t covered; /* positions [floor, covered) are to be merged */
 	const struct deriver *deriver;
 	bool only_closed;    /* stop before a segment that is still open */
 	uint32_t derive_max; /* at most so many are derived now; UINT32_MAX: all */
@@ -52,6 +53,9 @@ struct segments_request {
  */
 int segments_merge(bobbin_session *session, const struct segments_request *request,
 	struct compact_merge **ret_merge, struct segments_report *report, struct bobbin_error *error);
+
+/* How far a merge reaches: compact_merge_end, or the floor while there is nothing in it. */
+size_t segments_end(const struct segments_request *request, const struct compact_merge *merge);
 
 /* The id of the first message of the newest run on the line ("" without one).
  */

@@ -133,6 +133,32 @@ const char *bobbin_session_head(bobbin_session *session)
 	return session->head;
 }
 
+#define SHORT_ID_BYTES 12
+
+int bobbin_short_id(bobbin_session *session, const char *id, char ret_id[BOBBIN_MESSAGE_ID_BYTES],
+	struct bobbin_error *error)
+{
+	struct buffer text = BUFFER_INIT(BOBBIN_MESSAGE_ID_BYTES - 1);
+	struct log_node info;
+	uint32_t node;
+	int rc = SESSION_CHECK(session, error);
+	if (!rc)
+		rc = log_find(session->log, slice_of(id), &node, error);
+	if (!rc)
+		rc = log_node(session->log, node, &info);
+	if (rc < 0)
+		return rc;
+	if (strlen(id) <= SHORT_ID_BYTES)
+		buffer_add_text(&text, id);
+	else
+		buffer_addf(&text, "m%llu", (unsigned long long)info.seq);
+	rc = buffer_error(&text);
+	if (!rc)
+		memcpy(ret_id, text.data, text.len + 1);
+	buffer_release(&text);
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
+
 /* ---- Appending ---- */
 
 void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_ack *ret_ack)
@@ -174,6 +200,11 @@ int bobbin_session_append(bobbin_session *session, const char *record, size_t le
 	options.check_head = expect_head != NULL;
 	options.expected_head = expect_head && *expect_head ? slice_of(expect_head) : (struct slice){NULL, 0};
 	rc = log_append(session->log, &bytes, 1, &options, &ack, error);
+	if (rc == BOBBIN_ECONFLICT)
+		error_set(error, rc, "the head is %s, not %s; nothing was written",
+			*bobbin_session_head(session) ? bobbin_session_head(session)
+						      : "before the first message",
+			*expect_head ? expect_head : "before the first message");
 	if (!rc && ret_ack)
 		ack_fill(session->log, &ack, ret_ack);
 	return rc;

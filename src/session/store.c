@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/id.h"
 #include <stdlib.h>
+#include <strings.h>
 
 int bobbin_store_open(const char *path, const struct bobbin_store_options *options, bobbin_store **ret_store,
 	struct bobbin_error *error)
@@ -93,6 +94,24 @@ static int list_fill(bobbin_store *store, const struct store_list_options *optio
 	return 0;
 }
 
+static bool contains_folded(const char *text, const char *part)
+{
+	for (; *text; text++)
+		if (strncasecmp(text, part, strlen(part)) == 0)
+			return true;
+	return !*part;
+}
+
+/* Those whose title or id contains `part`. */
+static void keep_named(bobbin_list *list, const char *part, size_t limit)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < list->count && kept < limit; i++)
+		if (contains_folded(list->infos[i].title, part) || contains_folded(list->infos[i].id, part))
+			list->infos[kept++] = list->infos[i];
+	list->count = kept;
+}
+
 int bobbin_list_open(bobbin_store *store, const struct bobbin_list_options *options, bobbin_list **ret_list,
 	struct bobbin_error *error)
 {
@@ -102,16 +121,19 @@ int bobbin_list_open(bobbin_store *store, const struct bobbin_list_options *opti
 		return rc;
 	if (options)
 		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
-	const struct store_list_options inner = {.owner = all.owner, .title = all.title, .limit = all.limit};
+	const struct store_list_options inner = {.owner = all.owner, .limit = all.title ? 0 : all.limit};
 	bobbin_list *list = mem_alloc_zero(sizeof(*list));
 	if (!list)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	rc = list_fill(store, &inner, list, error);
-	if (rc < 0)
+	if (rc < 0) {
 		bobbin_list_close(list);
-	else
-		*ret_list = list;
-	return rc;
+		return rc;
+	}
+	if (all.title)
+		keep_named(list, all.title, all.limit ? all.limit : SIZE_MAX);
+	*ret_list = list;
+	return 0;
 }
 
 const struct bobbin_session_info *bobbin_list_next(bobbin_list *list)

@@ -198,7 +198,7 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 		return error_set_at(error, BOBBIN_EINPUT, import_line_of(data, fault.offset), fault.offset,
 			"no transcript of a known format: %s", fault.message);
 	return error_set_at(
-		error, BOBBIN_EUNSUPPORTED, 1, 0, "no transcript of a known format; name one if you know it");
+		error, BOBBIN_EUNSUPPORTED, 1, 0, "no transcript of a known format; bobbin reads its own logs, openai-chat, claude-code and pi");
 }
 
 int import_read(const char *format, const char *data, size_t len, struct import *ret_import,

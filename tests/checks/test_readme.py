@@ -34,7 +34,8 @@ def run_all(found, folder):
     os.mkdir(os.path.join(folder, "bin"))
     os.symlink(BOBBIN, os.path.join(folder, "bin", "bobbin"))
     script = "".join(f"{command}\nprintf '\\n==== %s\\n' $?\n" for command, _ in found)
-    environment = dict(os.environ, PATH=os.path.join(folder, "bin") + ":" + os.environ["PATH"])
+    environment = dict(os.environ, COLUMNS="80",
+                       PATH=os.path.join(folder, "bin") + ":" + os.environ["PATH"])
     out = subprocess.run(["sh"], input=script, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT, timeout=120).stdout
     return re.findall(r"(.*?)\n==== (\d+)\n", out, re.S)

@@ -459,6 +459,64 @@ static void system_prompt__not_replaced_by_records_notes_or_tools(void **state)
 	bobbin_session_close(session);
 }
 
+/* ---- Runs */
+
+static void run__is_shown_nothing_before_its_first_message(void **state)
+{
+	(void)state;
+	struct bobbin_window_options window = history_of(4000);
+	struct bobbin_turn_options options = BOBBIN_TURN_OPTIONS_INIT;
+	struct bobbin_error error;
+	bobbin_session *session = open_session("main");
+	bobbin_model *model = open_script("{\"text\":\"Seen.\",\"times\":99}");
+	say_user(session, "The old token is OLD-7F3C. Never touch /srv/data.");
+	say_assistant(session, "Noted.");
+	say_filler(session, 3, 100);
+	options.window = &window;
+	options.run = "run_42";
+	options.routine = "digest";
+	assert_int_equal(tell(session, model, "Make the digest; the new token is NEW-8812.", &options).rc, 0);
+	assert_int_equal(count_in(last_request(model), "OLD-7F3C"), 0);
+	bobbin_plan *plan;
+	assert_int_equal(bobbin_plan_make(session, &window, &plan, &error), 0);
+	const struct bobbin_hidden *hidden = bobbin_plan_hidden(plan, 0);
+	assert_non_null(hidden);
+	assert_string_equal(hidden->from, "m1");
+	assert_int_equal(hidden->messages, 8);
+	assert_string_equal(hidden->pointer, "recall m1–m8");
+	assert_null(bobbin_plan_hidden(plan, 1));
+	assert_true(bobbin_plan_budget(plan)->line > bobbin_plan_budget(plan)->view + 600);
+	bobbin_plan_free(plan);
+
+	/* the record of the run is made of the run alone */
+	options.run = options.routine = NULL;
+	say_filler(session, 16, 100);
+	struct told told = tell(session, model, "And now?", &options);
+	assert_int_equal(told.rc, 0);
+	assert_contains(told.notes, "compacted ");
+	assert_int_equal(count_in(last_request(model), "NEW-8812"), 1);
+	assert_int_equal(count_in(last_request(model), "OLD-7F3C"), 0);
+	char *record = record_of(session), *request = request_of(session, &window);
+	assert_contains(record, "NEW-8812");
+	assert_lacks(record, "/srv/data");
+	assert_int_equal(verify_faults(session), 0);
+	session = restart(session, "main");
+	char *again = request_of(session, &window);
+	assert_string_equal(request, again);
+	free(record);
+	free(request);
+	free(again);
+
+	/* the next run begins with nothing */
+	options.run = "run_43";
+	options.routine = "digest";
+	assert_int_equal(tell(session, model, "Make the next digest.", &options).rc, 0);
+	assert_int_equal(count_in(last_request(model), "NEW-8812"), 0);
+	assert_int_equal(count_in(last_request(model), "[Summary of earlier conversation]"), 0);
+	bobbin_model_close(model);
+	bobbin_session_close(session);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
@@ -473,6 +531,7 @@ int main(void)
 		TEST(usage__corrects_the_estimate_of_its_own_model),
 		TEST(overflow_that_the_provider_reports__compacted_once_and_answered),
 		TEST(x32_tries_do_not_repeat_the_users_message),
+		TEST(run__is_shown_nothing_before_its_first_message),
 		TEST(system_prompt__not_replaced_by_records_notes_or_tools),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
