@@ -485,7 +485,7 @@ static void run__is_shown_nothing_before_its_first_message(void **state)
 	assert_int_equal(hidden->messages, 8);
 	assert_string_equal(hidden->pointer, "recall m1–m8");
 	assert_null(bobbin_plan_hidden(plan, 1));
-	assert_true(bobbin_plan_budget(plan)->line > bobbin_plan_budget(plan)->view + 600);
+	assert_true(bobbin_plan_budget(plan)->line > bobbin_plan_budget(plan)->view + 500);
 	bobbin_plan_free(plan);
 
 	/* the record of the run is made of the run alone */
