@@ -298,8 +298,13 @@ static struct slice reason_after(const struct statement *statement, unsigned at)
 			     slice_starts_with(statement_span(statement, reason->first, reason->first), "as");
 		return tail(statement, whole ? reason->first + 1u : reason->last + 1u);
 	}
-	reason = statement_cue(statement, KIND(CUE_VERDICT), at);
-	return reason ? tail(statement, reason->first) : (struct slice){statement->text.data, 0};
+	if (!(reason = statement_cue(statement, KIND(CUE_VERDICT), at)))
+		return (struct slice){statement->text.data, 0};
+	/* the whole clause, if the verdict has one of its own: "the fee is too high" */
+	for (unsigned from = reason->first; from >= at && from; from--)
+		if (statement->words[from].broken)
+			return tail(statement, from);
+	return tail(statement, reason->first);
 }
 
 static bool names_option(const struct statement *statement, unsigned from, unsigned to)
@@ -434,6 +439,23 @@ static unsigned add_choice(struct rules *rules, const struct cue *cue)
 	return FOUND_DECISION;
 }
 
+/* "No, not Redis." */
+static bool follows_reply(const struct statement *statement)
+{
+	return statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY);
+}
+
+/* "Not Redis, it is too slow": a few words, and why. In Spanish every verb may follow "no". */
+static bool is_reasoned(const struct statement *statement, const struct cue *cue)
+{
+	unsigned from = cue->last + 1u, to;
+
+	if (from >= statement->count || statement->language == LANGUAGE_ES)
+		return false;
+	to = option_end(statement, from);
+	return to < from + 4u && statement_cue(statement, KIND(CUE_REASON) | KIND(CUE_VERDICT), to + 1u);
+}
+
 static unsigned add_decisions(struct rules *rules)
 {
 	const struct statement *statement = rules->statement;
@@ -450,8 +472,8 @@ static unsigned add_decisions(struct rules *rules)
 		if (cue->kinds & KIND(CUE_REJECT) &&
 			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
 			return reject_after(rules, cue);
-		if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && cue->first && rules->by == BY_USER &&
-			statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY))
+		if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && rules->by == BY_USER &&
+			(cue->first ? follows_reply(statement) : is_reasoned(statement, cue)))
 			return reject_after(rules, cue);
 		if (cue->kinds & KIND(CUE_REJECTED) &&
 			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))

@@ -79,12 +79,30 @@ static bool is_shouted(struct slice word)
 	return word.len > 3;
 }
 
+/* "QuotaError: …", "java.io.IOException: …": whatever the name, it is one of an error. */
+static bool begins_with_error(struct slice line)
+{
+	static const char *const ENDS[] = {"Error", "Exception"};
+	const char *colon = memchr(line.data, ':', line.len);
+	size_t len = colon ? (size_t)(colon - line.data) : 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (!is_letter_or_digit(line.data[i]) && line.data[i] != '.' && line.data[i] != '_')
+			return false;
+	for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
+		if (len > strlen(ENDS[i]) && memcmp(colon - strlen(ENDS[i]), ENDS[i], strlen(ENDS[i])) == 0)
+			return true;
+	return false;
+}
+
 /* How surely a line reports a failure: 0 not at all, 3 for "error: …" at its start. */
 static unsigned failure_strength(const struct statement *statement, struct slice line)
 {
 	const struct cue *cue = statement_cue(statement, KIND(CUE_FAILURE), 0);
 	struct slice rest;
 
+	if (begins_with_error(line))
+		return 3;
 	if (!cue || statement_cue(statement, KIND(CUE_NO_FAILURE), 0))
 		return 0;
 	rest = (struct slice){
@@ -127,7 +145,10 @@ static void read_line(struct rules *rules, struct slice line, bool is_end, struc
 		outcome->exit_code = code;
 	strength = failure_strength(rules->statement, line);
 	if (code >= 0) /* "command failed (exit code 3)" tells nothing; what else stands in the line may */
-		strength = strength >= 3 && tells_more(rules->statement, exit_cue) ? 2 : 0;
+		strength = strength >= 3 && statement_cue(rules->statement, KIND(CUE_FAILURE), 0) &&
+					   tells_more(rules->statement, exit_cue)
+				   ? 2
+				   : 0;
 	if (is_end && strength > outcome->tail_failure)
 		outcome->tail_failure = strength;
 	if (strength && strength >= outcome->strength) {

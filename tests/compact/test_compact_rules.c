@@ -314,7 +314,8 @@ static void rejected_option__has_its_reason(void **state)
 
 	DERIVE(&derived, "u We dropped plan B because the two drifted apart.", "a I see.",
 		"u No, not MongoDB, too slow.", "a What about PostgreSQL?",
-		"u Let's go with PostgreSQL 15 instead of SQLite.");
+		"u Let's go with PostgreSQL 15 instead of SQLite.", "a Yes.",
+		"u Not engine-7, the license fee is too high.");
 	item = need_item(&derived, ITEM_DECISION, STATE_REJECTED, "plan B");
 	assert_true(slice_is(item->reason, "the two drifted apart"));
 	assert_int_equal(item->sources[0].place, 0);
@@ -322,6 +323,8 @@ static void rejected_option__has_its_reason(void **state)
 	assert_true(slice_is(item->reason, "too slow"));
 	need_item(&derived, ITEM_DECISION, STATE_CHOSEN, "Let's go with PostgreSQL 15 instead of SQLite.");
 	need_item(&derived, ITEM_DECISION, STATE_REJECTED, "SQLite");
+	item = need_item(&derived, ITEM_DECISION, STATE_REJECTED, "engine-7");
+	assert_true(slice_is(item->reason, "the license fee is too high"));
 	lines_release(&derived.lines);
 }
 
@@ -657,7 +660,10 @@ static void exit_code_in_the_line_that_tells_why__is_no_obstacle(void **state)
 	DERIVE(&derived, "u Deploy it.", "c bash {\"command\":\"deploy --shard 5850\"}",
 		"e error: quota of the region exceeded (exit code 3)", "c bash {\"command\":\"make docs\"}",
 		"e fatal: cannot read index.md\nerror: command failed with exit code 2",
-		"c bash {\"command\":\"make site\"}", "e exit code 7");
+		"c bash {\"command\":\"make site\"}", "e exit code 7",
+		"c bash {\"command\":\"python deploy.py\"}",
+		"e Traceback (most recent call last):\n  File \"deploy.py\", line 3\ncloud.QuotaError: none "
+		"left");
 	assert_true(slice_is(need_item(&derived, ITEM_TRIED, STATE_FAILED, "deploy --shard 5850")->reason,
 		"error: quota of the region exceeded (exit code 3)"));
 	assert_true(slice_is(need_item(&derived, ITEM_TRIED, STATE_FAILED, "make docs")->reason,
