@@ -9,7 +9,8 @@
  * {"type":"tool_call",…}. See transcript/message.h.
  *
  * Invariants: (1) sealed blocks are the provider's bytes; (2) the order of the blocks is the order of
- * the events.
+ * the events; (3) no two calls have the same id, and none an empty one, whatever the provider sent: a result
+ * must find its call.
  */
 #ifndef MODEL_REPLY_H
 #define MODEL_REPLY_H
@@ -22,8 +23,10 @@ struct reply {
 	struct buffer blocks;  /* finished blocks as JSON, each followed by a comma */
 	struct buffer calls;   /* the calls as JSON, each followed by a comma */
 	struct buffer pending; /* text that is not in a block yet */
-	size_t call_count, sealed_count;
-	bool ordered; /* the order matters: content must be an array */
+	struct buffer ids;     /* of the calls, as JSON strings with a comma before and after each */
+	size_t call_count;
+	size_t kept_count; /* sealed blocks that are more than thinking */
+	bool ordered;	   /* the order matters: content must be an array */
 	bool has_usage;
 	struct model_usage usage;
 	bool done; /* DONE came */
@@ -37,7 +40,7 @@ void reply_release(struct reply *reply);
  * LIMIT_LINE_BYTES or LIMIT_CALLS_PER_MESSAGE. */
 int reply_add(struct reply *reply, const struct model_event *event);
 
-/* True if there is nothing to store: no text, no call, no sealed block. */
+/* True if there is nothing in it for anybody: no text, no call, no sealed block but thinking. */
 bool reply_is_empty(const struct reply *reply);
 
 /* Appends the record, one JSON object without seq, ts or crc, which the caller may extend. Also for an

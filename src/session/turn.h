@@ -70,9 +70,9 @@ struct bobbin_turn {
 	struct turn_call *calls;
 	size_t call_count, call_cap;
 	unsigned tries, empty_replies, rounds;
-	struct token_measurement sent;	/* of the request whose answer is being pulled */
-	bool no_compaction, overflowed; /* overflowed: the provider said so since its last reply,
-					   and it was compacted for that */
+	struct token_measurement sent; /* of the request whose answer is being pulled */
+	unsigned overflows;	       /* since the last reply: each was compacted for */
+	bool no_compaction;
 	bobbin_model *deriver;
 	uint64_t asked_tokens; /* of the request at hand, as we count them */
 	int64_t wait_until_ns, idle_timeout_ms;

@@ -11,6 +11,7 @@
 
 #define RETRY_FIRST_MS 500
 #define RETRY_LONGEST_MS 60000
+#define OVERFLOWS_MAX 3 /* each halves the request, or nearly; a refusal costs nothing */
 
 void turn_close_stream(bobbin_turn *turn)
 {
@@ -222,8 +223,8 @@ static void narrow_window(bobbin_turn *turn, const struct model_properties *prop
 		turn->window.window = turn->asked_tokens + reserve;
 }
 
-/* The provider counts more than we do: compacts once for that, whatever the
- * trigger, and asks again. */
+/* The provider counts more than we do, or has less room than was thought: compacts for that, whatever the
+ * trigger, and asks again, as long as it helps. */
 static int compact_for_overflow(
 	bobbin_turn *turn, const struct model_event *event, struct bobbin_error *error)
 {
@@ -232,7 +233,7 @@ static int compact_for_overflow(
 	bool done = false;
 	buffer_add_slice(&message, event->error.message);
 	turn_close_stream(turn);
-	turn->overflowed = true;
+	turn->overflows++;
 	narrow_window(turn, model_properties(turn->model->model));
 	int rc = compact(turn, model_properties(turn->model->model), OVERFLOWED, &done, &why);
 	if (rc < 0 || !done)
@@ -251,7 +252,8 @@ int turn_failed_request(bobbin_turn *turn, const struct model_event *event, stru
 	int stored = turn_store_usage(turn, error);
 	if (stored < 0)
 		return stored;
-	if (event->error.failure == MODEL_FAILURE_OVERFLOW && !turn->overflowed && !turn->no_compaction)
+	if (event->error.failure == MODEL_FAILURE_OVERFLOW && turn->overflows < OVERFLOWS_MAX &&
+		!turn->no_compaction)
 		return compact_for_overflow(turn, event, error);
 	/* A host that pulls takes BOBBIN_ETIMEOUT for "not yet"; this turn is over. */
 	int code = event->error.code == BOBBIN_ETIMEOUT ? BOBBIN_EPROVIDER : event->error.code;

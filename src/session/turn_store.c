@@ -319,8 +319,7 @@ int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error)
 			"stored beside the line as %s",
 			ack.id);
 	turn->branch = false;
-	turn->tries = turn->empty_replies = 0;
-	turn->overflowed = false;
+	turn->tries = turn->empty_replies = turn->overflows = 0;
 	turn->rounds++;
 	rc = collect_calls(turn, ack.node, error);
 	if (rc < 0)

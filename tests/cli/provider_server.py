@@ -11,6 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 def event(data, name=None):
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    if any("\ud800" <= character <= "\udfff" for character in text):  # half a pair goes as an escape
+        text = json.dumps(data)
     return ((f"event: {name}\n" if name else "") + f"data: {text}\n\n").encode()
 
 
@@ -83,6 +85,9 @@ class Chat:
 
     def sealed(self, body):
         return []
+
+    def thought_only(self):
+        return [self._delta({"reasoning_content": "Let me see…"})] + self._end("stop")
 
     def tools(self, body):
         return sorted(tool["function"]["name"] for tool in body["tools"])
@@ -159,6 +164,10 @@ class Responses:
     def sealed(self, body):
         return [item for item in body["input"] if item.get("type") == "reasoning"]
 
+    def thought_only(self):
+        return self._begin() + [
+            self._named("response.output_item.done", output_index=0, item=self.reasoning)] + self._end()
+
     def tools(self, body):
         return sorted(tool["name"] for tool in body["tools"])
 
@@ -206,12 +215,17 @@ class Anthropic:
         return self._begin() + (self._pieces(0, pieces) if pieces else []) + self._end(
             {"end": "end_turn", "length": "max_tokens"}[stop])
 
+    def _thoughts(self):
+        return self._block(0, {"type": "thinking", "thinking": "", "signature": ""},
+                           {"type": "thinking_delta", "thinking": self.thinking["thinking"][:4]},
+                           {"type": "thinking_delta", "thinking": self.thinking["thinking"][4:]},
+                           {"type": "signature_delta", "signature": self.thinking["signature"]})
+
+    def thought_only(self):
+        return self._begin() + self._thoughts() + self._end("end_turn")
+
     def calls(self, *calls, said=""):
-        events = self._begin() + self._block(
-            0, {"type": "thinking", "thinking": "", "signature": ""},
-            {"type": "thinking_delta", "thinking": self.thinking["thinking"][:4]},
-            {"type": "thinking_delta", "thinking": self.thinking["thinking"][4:]},
-            {"type": "signature_delta", "signature": self.thinking["signature"]})
+        events = self._begin() + self._thoughts()
         if said:
             events += self._pieces(1, [said])
         for index, (call_id, name, arguments) in enumerate(calls, 2):

@@ -5,6 +5,7 @@ everything that goes wrong on the way."""
 import concurrent.futures
 import json
 import os
+import signal
 import time
 
 import harness
@@ -81,6 +82,14 @@ class Case:
         self.scratch.__exit__()
 
 
+def wait_for(condition):
+    for _ in range(500):
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
 # ---- Answers ----
 
 def answer_byte_by_byte(case):
@@ -102,6 +111,13 @@ def answer_byte_by_byte(case):
     case.equal(case.provider.tools(body), ["note", "recall"], "the tools are offered")
     case.equal([part for part in server.seen(1) if part[0] in ("user", "assistant")],
                [("user", "Wohin?"), ("assistant", ANSWER), ("user", "Und dann?")], "the next request has the answer")
+
+
+def halves_of_a_character(case):
+    """A pair of escapes with one half in each of two events."""
+    server = case.server(stream(case.provider.text("a \ud83e", "\uddf5 b")))
+    said = case.chat(server, "Hello")
+    case.equal((said.code, said.text), (0, "a 🧵 b\n"), "they are one again")
 
 
 def answer_cut_by_the_output_limit(case):
@@ -161,6 +177,22 @@ def calls_that_are_wrong(case):
             "the model is told what was wrong", results)
 
 
+def calls_of_the_same_id(case):
+    """Some servers give all calls of an answer one id, or none."""
+    provider = case.provider
+    case.run("append", "main", input='{"role":"user","content":"Ich wohne in Lissabon."}\n')
+    for given in ("call_0", ""):
+        server = case.server(stream(provider.calls((given, "recall", '{"query": "Lissabon"}'),
+                                                   (given, "note", '{"text": "b"}'))),
+                             stream(provider.text("Done.")))
+        said = case.chat(server, "Look")
+        case.equal((said.code, said.text), (0, "Done.\n"), f"'{given}': it goes on")
+        results = [part for part in server.seen(1) if part[0] == "result"][-2:]
+        calls = [part for part in server.seen(1) if part[0] == "call"][-2:]
+        case.equal([part[1] for part in results], [part[1] for part in calls], f"'{given}': each has its own result")
+        case.ok("wohne in" in results[0][2] and "Noted" in results[1][2], f"'{given}': the right one", results)
+
+
 # ---- Answers that are none ----
 
 def cut_stream(case):
@@ -182,6 +214,28 @@ def error_in_the_stream(case):
     case.equal((said.code, len(server.requests)), (3, 1), "after text was shown it is not asked again")
     case.ok("Overloaded, sorry" in said.errors, "the provider's words", said)
     case.equal(case.roles(), ["user"], "nothing is stored as an answer")
+
+
+def thoughts_and_no_answer(case):
+    provider = case.provider
+    server = case.server(stream(provider.thought_only()), stream(provider.text("Here.")))
+    said = case.chat(server, "Say something")
+    case.equal((said.code, said.text, said.errors.count("empty answer")), (0, "Here.\n", 1), "it is asked again")
+    case.equal(case.roles(), ["user", "assistant"], "thoughts alone are not stored as an answer")
+
+
+def stopped_by_the_user(case):
+    server = case.server(hang_after(case.provider.text("Well", ", ")[:4]), stream(case.provider.text("Sure.")))
+    turn = case.scratch.start("chat", "--model", server.spec(), "Tell me all", OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY)
+    turn.stdout.read(1)
+    begin = time.monotonic()
+    turn.send_signal(signal.SIGINT)
+    out, errors = turn.communicate(timeout=60)
+    case.ok(turn.returncode == 3 and b"cancelled" in errors and time.monotonic() - begin < 5, "it ends soon, and says so",
+            turn.returncode, errors)
+    case.ok(wait_for(lambda: server.left), "the provider sees that nobody listens")
+    case.equal(case.roles(), ["user"], "nothing is stored as an answer")
+    case.equal(case.chat(server, "Shorter?").text, "Sure.\n", "the next turn goes on")
 
 
 def empty_answers(case):
@@ -303,11 +357,7 @@ def silence(case):
         took = time.monotonic() - begin
         case.ok(said.code == 3 and 1 <= took < 15 and len(server.requests) == 1, f"{name}: an error, asked once",
                 took, len(server.requests), said)
-        for _ in range(200):
-            if server.left:
-                break
-            time.sleep(0.01)
-        case.ok(server.left, f"{name}: the connection is closed")
+        case.ok(wait_for(lambda: server.left), f"{name}: the connection is closed")
     case.equal(case.roles(), ["user", "user"], "nothing is stored as an answer")
 
 
@@ -337,9 +387,36 @@ def overflow(case):
     case.ok("[Summary of earlier conversation]" in text and "never deploy on a Friday" in text and
             "And the table of part 5?" in text, "the rule and the question are in it", text[:1500])
     case.equal(case.roles().count("user"), 25, "the question is there once")
-    server = case.server(*[refuse(400, provider.overflow)] * 4)
+    server = case.server(*[refuse(400, provider.overflow)] * 9)
     said = case.chat(server, "And again?")
-    case.ok(said.code == 3 and len(server.requests) <= 2, "it is not tried without end", len(server.requests), said)
+    case.ok(said.code == 3 and len(server.requests) <= 4, "it is not tried without end", len(server.requests), said)
+
+
+def small_window(case):
+    """A server started with much less than its model can."""
+    provider = case.provider
+
+    def small(handler):
+        fits = len(server.requests[-1].raw) < 12000
+        (stream(provider.text("Fits now.")) if fits else refuse(400, provider.overflow))(handler)
+    long_conversation(case, 60)
+    server = case.server(*[small] * 9)
+    said = case.chat(server, "And the table of part 5?")
+    case.equal((said.code, said.text), (0, "Fits now.\n"), "compacted until it fits")
+    case.ok(2 <= said.errors.count("compacted") <= 3, "step by step", said)
+    case.equal(case.roles()[-2:], ["user", "assistant"], "the question is there once")
+    case.equal(case.chat(server, "And of part 6?").text, "Fits now.\n", "it goes on with what fits")
+
+
+def overflow_in_the_middle_of_a_turn(case):
+    provider = case.provider
+    long_conversation(case)
+    look = stream(provider.calls(("c1", "recall", '{"query": "table"}')))
+    server = case.server(look, refuse(400, provider.overflow), look, refuse(400, provider.overflow),
+                         stream(provider.text("Fits now.")))
+    said = case.chat(server, "And the table of part 5?")
+    case.equal((said.code, said.text), (0, "Fits now.\n"), "after each round it may overflow again")
+    case.equal(case.roles()[-6:], ["user", "assistant", "tool", "assistant", "tool", "assistant"], "nothing is lost")
 
 
 # ---- Another model for records ----
@@ -383,10 +460,36 @@ def records_by_another_model(case):
         case.scratch = Scratch()
 
 
-CASES = (answer_byte_by_byte, answer_cut_by_the_output_limit, calls_and_results, calls_that_are_wrong, cut_stream,
+def records_by_a_model_that_fails(case):
+    refusal = {"type": "error", "error": {"type": "authentication_error", "message": f"invalid key {KEY}"}}
+    for name, step in (("no key", refuse(401, refusal)), ("a page", refuse(502, PAGE, "text/html")), ("reset", reset),
+                       ("cut off", stream(Anthropic().text(GOOD)[:-1])), ("empty", stream(Anthropic().text()))):
+        long_conversation(case)
+        deriver = case.server(*[step] * 40, provider=Anthropic())
+        server = case.server(stream(case.provider.text("Done.")))
+        said = case.run("chat", "--model", server.spec(), "--deriver-model", deriver.spec("small-model"), "--window",
+                        "12000", "--output-reserve", "1000", "And the table of part 5?")
+        case.ok(said.code == 0 and said.text == "Done.\n", f"{name}: it costs no answer", said)
+        case.ok(said.errors.count("by rules: ") == 1 and len(said.errors.splitlines()) == 2 and "<" not in said.errors,
+                f"{name}: one line says it", said)
+        case.ok("never deploy on a Friday" in json.dumps(server.seen(-1)), f"{name}: the rule is in the request")
+        case.ok(len(deriver.requests) <= 12, f"{name}: not asked without end", len(deriver.requests))
+        case.scratch.__exit__()
+        case.scratch = Scratch()
+
+
+def never_ready(case):
+    """The tries have an end."""
+    server = case.server(*[refuse(503, case.provider.error("busy", "overloaded_error"), retry_after_ms=1)] * 20)
+    said = case.chat(server, "Hello")
+    case.equal((said.code, len(server.requests), case.roles()), (3, 5, ["user"]), "five requests, then an error")
+
+
+CASES = (halves_of_a_character, calls_of_the_same_id, thoughts_and_no_answer, stopped_by_the_user, small_window,
+         overflow_in_the_middle_of_a_turn, answer_byte_by_byte, answer_cut_by_the_output_limit, calls_and_results, calls_that_are_wrong, cut_stream,
          error_in_the_stream, empty_answers, refused_for_good, quota_and_long_waits, busy_then_ready, broken_then_ready,
          overloaded_before_anything, connections_that_break, silence, overflow)
-ONCE = (records_by_another_model,)
+ONCE = (never_ready, records_by_another_model, records_by_a_model_that_fails)
 
 
 def run(function, provider):
@@ -402,7 +505,7 @@ def run(function, provider):
     return case.results
 
 
-only = os.environ.get("ONLY")
+only = os.environ.get("ONLY")  # the name of one case, when looking for a fault
 todo = [(function, provider) for function in CASES for provider in PROVIDERS] + [
     (function, PROVIDERS[0]) for function in ONCE]
 with concurrent.futures.ThreadPoolExecutor(6) as pool:

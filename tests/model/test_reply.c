@@ -99,10 +99,28 @@ static void empty__says_so(void **state)
 	assert_true(reply_is_empty(&reply));
 	assert_true(reply.done);
 	assert_int_equal(reply.stop, MODEL_STOP_LENGTH);
+	event = sealed_event("{\"type\":\"reasoning\"}");
+	assert_int_equal(reply_add(&reply, &event), 0);
+	assert_true(reply_is_empty(&reply)); /* thoughts answer nothing */
 	event = sealed_event("{}");
 	assert_int_equal(reply_add(&reply, &event), 0);
 	assert_false(reply_is_empty(&reply));
 	reply_release(&reply);
+}
+
+static void calls__each_has_an_id_of_its_own(void **state)
+{
+	(void)state;
+	ASSERT_RECORD("{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["
+		      "{\"id\":\"a\",\"name\":\"ls\",\"arguments\":\"1\"},"
+		      "{\"id\":\"a-2\",\"name\":\"ls\",\"arguments\":\"2\"},"
+		      "{\"id\":\"a-3\",\"name\":\"ls\",\"arguments\":\"3\"},"
+		      "{\"id\":\"a-2-4\",\"name\":\"ls\",\"arguments\":\"4\"},"
+		      "{\"id\":\"call-5\",\"name\":\"ls\",\"arguments\":\"5\"},"
+		      "{\"id\":\"call-6\",\"name\":\"ls\",\"arguments\":\"6\"},"
+		      "{\"id\":\"\\\",\\\"\",\"name\":\"ls\",\"arguments\":\"7\"}]}",
+		call_event("a", "1"), call_event("a", "2"), call_event("a", "3"), call_event("a-2", "4"),
+		call_event("", "5"), call_event("", "6"), call_event("\",\"", "7"));
 }
 
 static void calls__no_more_than_the_limit(void **state)
@@ -126,6 +144,7 @@ int main(void)
 		cmocka_unit_test(text_after_a_call__keeps_its_place),
 		cmocka_unit_test(sealed_blocks__in_order_byte_for_byte),
 		cmocka_unit_test(empty__says_so),
+		cmocka_unit_test(calls__each_has_an_id_of_its_own),
 		cmocka_unit_test(calls__no_more_than_the_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
