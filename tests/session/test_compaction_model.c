@@ -74,7 +74,7 @@ static void bad_summaries__cost_no_rule_and_no_value(void **state)
 	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		struct bobbin_window_options window = history_of(6000);
-		char id[16];
+		char id[32];
 		snprintf(id, sizeof(id), "bad%zu", i);
 		bobbin_session *session = open_session(id);
 		bobbin_model *deriver = open_script(bad[i].step ? bad[i].step : long_answer());

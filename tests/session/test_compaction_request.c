@@ -131,7 +131,7 @@ static void a7_one_system_message_and_turns_in_order(void **state)
 	static const char system[] = "You are terse.";
 	for (int variant = 0; variant < 4; variant++) {
 		struct bobbin_window_options window = history_of(4000);
-		char id[16];
+		char id[32];
 		snprintf(id, sizeof(id), "variant%d", variant);
 		bobbin_session *session = open_session(id);
 		window.system = system;
@@ -170,7 +170,7 @@ static void x01_record_belongs_to_the_first_kept_user_message(void **state)
 	(void)state;
 	for (int variant = 0; variant < 3; variant++) {
 		struct bobbin_window_options window = history_of(3000);
-		char id[16];
+		char id[32];
 		snprintf(id, sizeof(id), "variant%d", variant);
 		bobbin_session *session = open_session(id);
 		say_user(session, "The token is ALPHA-7F3C.");
@@ -247,7 +247,7 @@ static void b6_a_turn_always_compacts_before_it_would_be_refused(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		struct bobbin_window_options window = BOBBIN_WINDOW_OPTIONS_INIT;
 		struct bobbin_turn_options options = BOBBIN_TURN_OPTIONS_INIT;
-		char id[16], script[160], text[600];
+		char id[32], script[160], text[600];
 		unsigned compactions = 0;
 		snprintf(id, sizeof(id), "shape%zu", i);
 		snprintf(script, sizeof(script),
