@@ -3,10 +3,12 @@
 #include "session/model_deriver.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 #include "compact/ask.h"
 #include "compact/rules.h"
 #include "session/turn.h"
 #include "tokens/counter.h"
+#include <stdio.h>
 
 #define MARGIN_PERCENT 5 /* of the deriver's window: counts of other models' tokens are estimates */
 /* Minutes of a segment are a page: what takes longer is not coming. */
@@ -57,13 +59,15 @@ static bool is_resting(const bobbin_model *model)
 }
 
 /* A minute, five, then an hour; longer if the provider says so. */
-static void rest(bobbin_model *model, int64_t asked_ms)
+static void rest(bobbin_model *model, int64_t asked_ms, const char *why)
 {
 	static const int64_t waits_ms[] = {60000, 300000, 3600000};
 	const struct platform *platform = platform_default();
 	unsigned failures = model->rest.failures < 2 ? model->rest.failures : 2;
 	int64_t wait_ms = waits_ms[failures] > asked_ms ? waits_ms[failures] : asked_ms;
 	model->rest.failures++;
+	snprintf(model->rest.why, sizeof(model->rest.why), "%.*s",
+		(int)utf8_truncate(why, strlen(why), sizeof(model->rest.why) - 1), why);
 	model->rest.until_ns = platform->monotonic_ns(platform->context) + wait_ms * 1000000;
 }
 
@@ -157,7 +161,7 @@ static int ask_all(bobbin_model *model, struct compact_ask *ask, struct bobbin_e
 		if (rc < 0) {
 			compact_ask_failed(ask, ending.why.message);
 			if (ending.hopeless || ++failed == COMPACT_ASK_TRIES) {
-				rest(model, ending.retry_after_ms);
+				rest(model, ending.retry_after_ms, ending.why.message);
 				give_up(ask, ending.why.message);
 			}
 		} else {
@@ -182,9 +186,8 @@ static int derive(void *context, const struct derive_input *input, struct compac
 	struct token_counter counter;
 	uint64_t window = properties->window_tokens, output = properties->output_tokens_max;
 	if (is_resting(model))
-		return error_set(error, BOBBIN_EBUSY,
-			"the model that writes records failed %u time%s and rests", model->rest.failures,
-			model->rest.failures == 1 ? "" : "s");
+		return error_set(
+			error, BOBBIN_EBUSY, "the model that writes records rests: %s", model->rest.why);
 	uint64_t taken = output + window * MARGIN_PERCENT / 100;
 	token_counter_for_model(properties->name, &counter);
 	const struct compact_ask_options options = {window > taken ? window - taken : 1, &counter};

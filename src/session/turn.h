@@ -30,6 +30,7 @@ struct bobbin_model {
 	struct {
 		unsigned failures; /* in a row */
 		int64_t until_ns;
+		char why[256];	    /* the last failure's words */
 	} rest;			    /* model_deriver.c: when it may be asked for a record again */
 	uint32_t refused, repaired; /* in the records it wrote lately */
 	uint32_t factor; /* turn_request.c: by which its reports correct estimates of tokens; 0: none yet */

@@ -462,15 +462,18 @@ def records_by_another_model(case):
 
 def records_by_a_model_that_fails(case):
     refusal = {"type": "error", "error": {"type": "authentication_error", "message": f"invalid key {KEY}"}}
-    for name, step in (("no key", refuse(401, refusal)), ("a page", refuse(502, PAGE, "text/html")), ("reset", reset),
-                       ("cut off", stream(Anthropic().text(GOOD)[:-1])), ("empty", stream(Anthropic().text()))):
+    for name, why, step in (("no key", "answered 401: invalid key", refuse(401, refusal)),
+                            ("a page", "answered 502 with a web page", refuse(502, PAGE, "text/html")),
+                            ("reset", "broke before an answer came", reset),
+                            ("cut off", "ended before the answer", stream(Anthropic().text(GOOD)[:-1])),
+                            ("empty", "the answer was empty", stream(Anthropic().text()))):
         long_conversation(case)
         deriver = case.server(*[step] * 40, provider=Anthropic())
         server = case.server(stream(case.provider.text("Done.")))
         said = case.run("chat", "--model", server.spec(), "--deriver-model", deriver.spec("small-model"), "--window",
                         "12000", "--output-reserve", "1000", "And the table of part 5?")
         case.ok(said.code == 0 and said.text == "Done.\n", f"{name}: it costs no answer", said)
-        case.ok(said.errors.count("by rules: ") == 1 and len(said.errors.splitlines()) == 2 and "<" not in said.errors,
+        case.ok(said.errors.count("by rules: ") == 1 and why in said.errors and len(said.errors.splitlines()) == 2 and "<" not in said.errors,
                 f"{name}: one line says it", said)
         case.ok("never deploy on a Friday" in json.dumps(server.seen(-1)), f"{name}: the rule is in the request")
         case.ok(len(deriver.requests) <= 12, f"{name}: not asked without end", len(deriver.requests))
