@@ -176,8 +176,15 @@ static size_t count_drifted(const struct compact_record *before, const struct co
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < before->count; i++)
-		count += before->items[i].kind != ITEM_OPEN && !has_item(after, &before->items[i]);
+	for (size_t i = 0; i < before->count; i++) {
+		bool gone = before->items[i].kind != ITEM_OPEN && !has_item(after, &before->items[i]);
+
+		if (gone && getenv("BENCH_FAULTS"))
+			fprintf(stderr, "no longer there: %s: %.*s\n",
+				item_kind_heading(before->items[i].kind), (int)before->items[i].text.len,
+				before->items[i].text.data);
+		count += gone;
+	}
 	return count;
 }
 
@@ -202,23 +209,36 @@ static size_t compact_often(struct session *session, unsigned rounds, struct buf
 	return drifted;
 }
 
-static bool print_drift(struct session *session)
+static const unsigned ROUNDS[] = {1, 5, 20, 50};
+enum { ROUND_COUNTS = sizeof ROUNDS / sizeof *ROUNDS };
+
+/* Counts for each number of rounds whether anything differs. */
+static void measure_drift(struct session *session, unsigned changed[ROUND_COUNTS])
 {
-	static const unsigned ROUNDS[] = {1, 5, 20, 50};
 	struct buffer once = BUFFER_INIT(LIMIT_REQUEST_BYTES), often = BUFFER_INIT(LIMIT_REQUEST_BYTES);
-	bool good = true;
 
-	printf("  compactions on the way:");
-	for (size_t r = 0; r < sizeof ROUNDS / sizeof *ROUNDS; r++) {
+	for (size_t r = 0; r < ROUND_COUNTS; r++) {
 		size_t drifted = compact_often(session, ROUNDS[r], r ? &often : &once);
-		bool same = !r || slice_equal(buffer_slice(&once), buffer_slice(&often));
 
-		printf(" %u: %s%s%s", ROUNDS[r], same && !drifted ? "the same bytes" : "CHANGED",
-			same && !drifted ? "✓" : "✗", r + 1 < sizeof ROUNDS / sizeof *ROUNDS ? "," : "\n");
-		good &= same && !drifted;
+		changed[r] += drifted || (r && !slice_equal(buffer_slice(&once), buffer_slice(&often)));
 	}
 	buffer_release(&once);
 	buffer_release(&often);
+}
+
+static bool print_drift(const unsigned changed[ROUND_COUNTS])
+{
+	bool good = true;
+
+	printf("  after");
+	for (size_t r = 0; r < ROUND_COUNTS; r++) {
+		printf(" %u%s", ROUNDS[r],
+			r + 2 < ROUND_COUNTS	? ","
+			: r + 2 == ROUND_COUNTS ? " and"
+						: " compactions: ");
+		good &= !changed[r];
+	}
+	printf("%s\n", good ? "the same record, byte for byte✓" : "records that differ✗");
 	return good;
 }
 
@@ -250,6 +270,7 @@ static bool try_made(const char *what, uint32_t seed, size_t messages, unsigned 
 	unsigned from, unsigned to)
 {
 	struct session session;
+	unsigned changed[ROUND_COUNTS] = {0};
 	bool good = true;
 
 	session_make(&session, seed, messages, groups, filler);
@@ -262,7 +283,8 @@ static bool try_made(const char *what, uint32_t seed, size_t messages, unsigned 
 		measure(&session, &BUDGET_LIST[i], &row);
 		good &= print_row(&row, &BUDGET_LIST[i]);
 	}
-	good &= print_drift(&session);
+	measure_drift(&session, changed);
+	good &= print_drift(changed);
 	good &= print_violations(verify_whole(&session));
 	session_release(&session);
 	return good;
@@ -291,6 +313,7 @@ struct real {
 	unsigned conversations, files;
 	uint64_t tokens;
 	size_t violations;
+	unsigned changed[ROUND_COUNTS];
 };
 
 /* The line that ends at the head: indexes of its records. */
@@ -337,6 +360,7 @@ static bool try_conversation(struct real *real, const struct import_conversation
 		for (unsigned i = 0; i < BUDGETS; i++)
 			measure(&session, &BUDGET_LIST[i], &real->rows[i]);
 		real->violations += verify_whole(&session);
+		measure_drift(&session, real->changed);
 		real->conversations++;
 		real->tokens += session.seeded.path->tokens;
 	}
@@ -407,6 +431,7 @@ bool planted_in_real(uint32_t seed)
 	print_heading();
 	for (unsigned i = 0; i < BUDGETS; i++)
 		good &= print_row(&real->rows[i], &BUDGET_LIST[i]);
+	good &= print_drift(real->changed);
 	good &= print_violations(real->violations);
 	free(real);
 	return good;

@@ -11,8 +11,9 @@
  *
  * Invariants:
  * (1) A word is known by its number; word 0 is "not in any file".
- * (2) Phrases are sorted by their words, a phrase before those it begins; those of word w are cue_phrases[cue_first[w]] to [cue_first[w +
- *1]). (3) Words are compared folded: lower case, Latin letters without accents, full-width forms as ASCII.
+ * (2) Phrases are sorted by their words, a phrase before those it begins; those of word w are
+ *cue_phrases[cue_first[w]] to [cue_first[w + 1]). (3) Words are compared folded: lower case, Latin letters
+ *without accents, full-width forms as ASCII.
  */
 #ifndef COMPACT_RULES_CUES_H
 #define COMPACT_RULES_CUES_H
@@ -52,6 +53,7 @@ enum cue_kind {
 	CUE_PLAN,    /* a word for options: "plan", "approach" */
 	CUE_REQUEST,
 	CUE_DONE,
+	CUE_DONE_REPORT, /* the same where the assistant's sentence begins with it: "Updated …" */
 	CUE_THANKS,
 	CUE_COMPLAINT,
 	CUE_REPLY,

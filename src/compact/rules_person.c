@@ -593,5 +593,9 @@ unsigned rules_assistant(struct rules *rules, const struct sentence *sentence)
 		return FOUND_QUESTION;
 	if (!(found = add_attempt(rules)))
 		found = add_decisions(rules);
+	const struct cue *report = statement_cue(rules->statement, KIND(CUE_DONE_REPORT), 0);
+
+	if (report && report->first == 0 && !(found & FOUND_TRIED))
+		found |= FOUND_DONE;
 	return found | (about_flow(rules->statement) & FOUND_DONE);
 }

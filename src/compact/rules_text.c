@@ -238,9 +238,10 @@ static void take_paragraph(struct sentence_iter *iter, struct slice line, size_t
 
 	iter->block_at = line.data + skip;
 	iter->block_end = line.data + line.len;
-	while (goes_on(line, (before = rest, line_next(&rest, &next)) ? next : (struct slice){NULL, 0})) {
+	while (line_next(&rest, &next) && goes_on(line, next)) {
 		iter->block_end = next.data + next.len;
 		line = next;
+		before = rest;
 	}
 	iter->at = before.data;
 }

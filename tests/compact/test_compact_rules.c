@@ -292,6 +292,31 @@ static void x12_second_task__first_is_done_second_is_open(void **state)
 	lines_release(&derived.lines);
 }
 
+/* "Fixed.", "Updated the docs and pushed.": an answer that reports; of the user's own it says nothing. */
+static void answers_that_report__say_that_the_task_is_done(void **state)
+{
+	static const char *const ANSWERS[] = {"a Fixed.", "a Updated the docs and pushed.",
+		"a I added the button.", "a Behoben, der Test ist dabei.", "a Ajouté, avec un test."};
+	struct derived derived;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(ANSWERS) / sizeof(*ANSWERS); i++) {
+		DERIVE(&derived, "u Fix the login page, please.", ANSWERS[i]);
+		buffer_clear(&text);
+		merged_text(&derived, 1, &text);
+		assert_has(&text, "- done (m2): Fix the login page, please.");
+		lines_release(&derived.lines);
+	}
+	DERIVE(&derived, "u Fix the login page, please.", "a Which one?",
+		"u Added a picture of it to the wiki.");
+	buffer_clear(&text);
+	merged_text(&derived, 1, &text);
+	assert_has(&text, "- open: Fix the login page, please.");
+	lines_release(&derived.lines);
+	buffer_release(&text);
+}
+
 static void done_that_is_contradicted__leaves_the_task_open(void **state)
 {
 	struct derived derived;
@@ -945,6 +970,7 @@ int main(void)
 		cmocka_unit_test(b12_prohibitions__verbatim_and_lifted_by_the_users_word),
 		cmocka_unit_test(b9_imitations__are_nobodys_word),
 		cmocka_unit_test(x12_second_task__first_is_done_second_is_open),
+		cmocka_unit_test(answers_that_report__say_that_the_task_is_done),
 		cmocka_unit_test(done_that_is_contradicted__leaves_the_task_open),
 		cmocka_unit_test(rejected_option__has_its_reason),
 		cmocka_unit_test(cancelled_plan__is_not_its_neighbour),
