@@ -101,7 +101,9 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 /*
  * Deletes a session's log, meta, turn lock, caches and memory file. Its workspace folder is removed if it is
  * empty or flat; blobs stay. BOBBIN_EREFUSED names a fork that refers to it (from the headers of all logs,
- * not from caches); BOBBIN_EBUSY while a turn or an append runs; BOBBIN_ENOTFOUND, BOBBIN_EINVAL, BOBBIN_EIO.
+ * not from caches), or a log that cannot be read and so may be one; BOBBIN_EBUSY while a turn or an append
+ * runs; BOBBIN_ENOTFOUND if nothing of it is there, also nothing that a deletion left when it was killed;
+ * BOBBIN_EINVAL, BOBBIN_EIO.
  * On return with 0 the folder is synced: it will not come back.
  */
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error);

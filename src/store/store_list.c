@@ -281,8 +281,35 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 /* ---- Deleting --------------------------------------------------------------------------------------------
  */
 
-/* Whether a session refers to `id`, by what its log says. Only logs without a header of ours are read whole.
+/* Whether what is left of a log that cannot be opened names `id`: its meta, or the bytes of its first line.
  */
+static int remains_name(struct store *store, const struct found *found, const char *id, bool *ret_names)
+{
+	struct meta meta = {.line = SESSION_LINE_INIT};
+	struct buffer head = BUFFER_INIT(HEAD_BYTES), name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	int rc = meta_read(store, found->id, &meta, NULL);
+
+	*ret_names = rc == 0 && (strcmp(meta.line.parent_id, id) == 0 || strcmp(meta.line.base_id, id) == 0);
+	buffer_addf(&name, "%s%s", found->id, SUFFIX);
+	if (rc != BOBBIN_ENOMEM && !buffer_error(&name))
+		rc = file_read(store->platform, store->dir, name.data, HEAD_BYTES, &head, NULL);
+	if (rc == 0 && head.data) {
+		const char *stop = memchr(head.data, '\n', head.len);
+		buffer_truncate(&name, 0);
+		buffer_addf(&name, "\"%s\"", id);
+		if (!buffer_error(&name) &&
+			memmem(head.data, stop ? (size_t)(stop - head.data) : head.len, name.data, name.len))
+			*ret_names = true;
+	}
+	if (buffer_error(&name))
+		rc = BOBBIN_ENOMEM;
+	buffer_release(&head);
+	buffer_release(&name);
+	return rc == BOBBIN_ENOMEM ? rc : 0;
+}
+
+/* Whether a session refers to `id`, by what its log says. Only logs without a whole header of ours are read
+ * whole; what cannot be opened then may refer to anything, and is an error that says what to do. */
 static int refers_to(struct store *store, const struct found *found, const char *id, bool *ret_refers,
 	struct bobbin_error *error)
 {
@@ -294,14 +321,22 @@ static int refers_to(struct store *store, const struct found *found, const char 
 		*ret_refers = false; /* gone, or nothing that could be opened */
 		return 0;
 	}
-	if (rc)
-		return error_set(error, rc, "%s", reason.message);
-	/* What cannot be opened may refer to anything: opening tells why. */
-	if (!ends.has_header && !ends.damaged && (rc = read_lineage(store, found, &ends.line, error)) < 0)
-		return rc;
+	if (!rc && (!ends.has_header || ends.damaged)) {
+		ends.line = (struct session_line)SESSION_LINE_INIT;
+		rc = read_lineage(store, found, &ends.line, &reason);
+	}
 	*ret_refers = ends.line.has_parent &&
 		      (strcmp(ends.line.parent_id, id) == 0 || strcmp(ends.line.base_id, id) == 0);
-	return 0;
+	if (rc && rc != BOBBIN_ENOMEM && remains_name(store, found, id, ret_refers) < 0)
+		rc = BOBBIN_ENOMEM;
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(error, rc, "out of memory");
+	if (!rc || *ret_refers)
+		return 0;
+	return error_set(error, BOBBIN_EREFUSED,
+		"session %s is kept: %s%s cannot be read and may be a fork of it; mend, delete or move away "
+		"that one first (%s)",
+		id, found->id, SUFFIX, reason.message);
 }
 
 static int refuse_if_referred_to(struct store *store, const char *id, struct bobbin_error *error)
@@ -314,10 +349,7 @@ static int refuse_if_referred_to(struct store *store, const char *id, struct bob
 		if (strcmp(listing.found[i].id, id) == 0)
 			continue;
 		rc = refers_to(store, &listing.found[i], id, &refers, error);
-		if (rc)
-			error_prefix(
-				error, "cannot tell whether %s is a fork of %s", listing.found[i].id, id);
-		else if (refers)
+		if (!rc && refers)
 			rc = error_set(error, BOBBIN_EREFUSED, "session %s is kept: %s was forked from it",
 				id, listing.found[i].id);
 	}
@@ -348,58 +380,97 @@ static int unlink_temporary(struct store *store, const char *id, int file, struc
 	return rc == BOBBIN_EBUSY ? 0 : rc;
 }
 
-/* The log goes first: what a crash leaves behind is no session. */
-static int unlink_files(struct store *store, const char *id, int file, struct bobbin_error *error)
-{
-	static const struct {
-		const char *before, *after;
-	} NAMES[] = {{"", ".jsonl"}, {"", ".meta.json"}, {".", ".meta.json.tmp"}, {"", ".memory.md"},
-		{"", ".turn"}};
-	const struct platform *platform = store->platform;
-	int rc = 0;
+static const struct {
+	const char *before, *after;
+} BESIDE_LOG[] = {
+	{"", ".meta.json"}, {".", ".meta.json.tmp"}, {"", ".memory.md"}, {".", ".jsonl.tmp"}, {"", ".turn"}};
+#define BESIDE_LOG_COUNT (sizeof(BESIDE_LOG) / sizeof(BESIDE_LOG[0]))
 
-	for (size_t i = 0; !rc && i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
-		struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
-		buffer_add_text(&name, NAMES[i].before);
-		buffer_add_text(&name, id);
-		buffer_add_text(&name, NAMES[i].after);
-		rc = buffer_error(&name) ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
-		if (!rc) {
-			int os = platform->unlink_at(platform->context, store->dir, name.data, 0);
-			if (os < 0 && os != -ENOENT)
-				rc = error_set_os(error, -os, "cannot delete %s", name.data);
-		}
-		buffer_release(&name);
+static int add_name(struct buffer *name, const char *before, const char *id, const char *after,
+	struct bobbin_error *error)
+{
+	buffer_truncate(name, 0);
+	buffer_addf(name, "%s%s%s", before, id, after);
+	return buffer_error(name) ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
+}
+
+static int unlink_one(struct store *store, const char *before, const char *id, const char *after,
+	struct bobbin_error *error)
+{
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	int rc = add_name(&name, before, id, after, error);
+
+	if (!rc) {
+		int os = store->platform->unlink_at(store->platform->context, store->dir, name.data, 0);
+		if (os < 0 && os != -ENOENT)
+			rc = error_set_os(error, -os, "cannot delete %s", name.data);
 	}
-	if (!rc)
-		rc = unlink_temporary(store, id, file, error);
-	store_discard_index(store, id);
-	/* An empty workspace folder; a full one is the host's to clear. */
-	platform->unlink_at(platform->context, store->dir, id, AT_REMOVEDIR);
+	buffer_release(&name);
 	return rc;
 }
 
-static int delete_locked(struct store *store, struct slice id, struct bobbin_error *error)
+/* What stands beside a log; `file`: the log, or -1. The turn lock goes last of the files, so that a deletion
+ * that was interrupted shows until it is done. */
+static int unlink_beside(struct store *store, const char *id, int file, struct bobbin_error *error)
+{
+	int rc = 0;
+
+	store_discard_index(store, id);
+	for (size_t i = 0; !rc && i < BESIDE_LOG_COUNT; i++)
+		rc = strcmp(BESIDE_LOG[i].after, ".jsonl.tmp") == 0
+			     ? unlink_temporary(store, id, file, error)
+			     : unlink_one(store, BESIDE_LOG[i].before, id, BESIDE_LOG[i].after, error);
+	/* An empty workspace folder; a full one is the host's to clear. */
+	store->platform->unlink_at(store->platform->context, store->dir, id, AT_REMOVEDIR);
+	return rc;
+}
+
+/* Whether something of a deleted session is there. BOBBIN_ENOMEM. */
+static int has_leftovers(struct store *store, const char *id, bool *ret_has, struct bobbin_error *error)
+{
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	struct file_info info;
+	int rc = 0;
+
+	*ret_has = false;
+	for (size_t i = 0; !rc && !*ret_has && i < BESIDE_LOG_COUNT; i++) {
+		rc = add_name(&name, BESIDE_LOG[i].before, id, BESIDE_LOG[i].after, error);
+		*ret_has = !rc && store->platform->info_at(
+					  store->platform->context, store->dir, name.data, &info) == 0;
+	}
+	buffer_release(&name);
+	return rc;
+}
+
+static int sync_folder(struct store *store, struct bobbin_error *error)
+{
+	int os = store->platform->sync(store->platform->context, store->dir);
+	return os < 0 ? error_set_os(error, -os, "cannot sync %s", store->path) : 0;
+}
+
+/* `id` is NUL-terminated. The log goes first: what a crash leaves behind is no session. Without a log, what
+ * such a crash left is taken away. */
+static int delete_locked(struct store *store, const char *id, struct bobbin_error *error)
 {
 	char name[LOG_NAME_BYTES];
-	int file;
+	int file = -1;
+	size_t len = strlen(id);
 
-	memcpy(name, id.data, id.len);
-	memcpy(name + id.len, SUFFIX, sizeof(SUFFIX));
+	memcpy(name, id, len);
+	memcpy(name + len, SUFFIX, sizeof(SUFFIX));
 	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, NULL, error);
-	if (rc)
-		return rc;
-	name[id.len] = '\0';
-	rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, name, error);
-	if (!rc)
-		rc = refuse_if_referred_to(store, name, error);
-	if (!rc)
-		rc = unlink_files(store, name, file, error);
+	bool gone = rc == BOBBIN_ENOTFOUND;
 	if (!rc) {
-		rc = store->platform->sync(store->platform->context, store->dir);
-		if (rc < 0)
-			rc = error_set_os(error, -rc, "cannot sync %s", store->path);
+		rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, id, error);
+		if (!rc)
+			rc = refuse_if_referred_to(store, id, error);
+		if (!rc)
+			rc = unlink_one(store, "", id, SUFFIX, error);
 	}
+	if (!rc || gone)
+		rc = unlink_beside(store, id, file, error);
+	if (!rc)
+		rc = sync_folder(store, error);
 	file_close(store->platform, file);
 	return rc;
 }
@@ -409,6 +480,7 @@ int store_delete(struct store *store, struct slice id, struct bobbin_error *erro
 	struct turn_lock *turn;
 	struct file_info info;
 	char name[LOG_NAME_BYTES];
+	bool there;
 	int lock;
 
 	if (!id_is_session(id))
@@ -416,17 +488,20 @@ int store_delete(struct store *store, struct slice id, struct bobbin_error *erro
 	memcpy(name, id.data, id.len);
 	memcpy(name + id.len, SUFFIX, sizeof(SUFFIX));
 	int rc = store->platform->info_at(store->platform->context, store->dir, name, &info);
-	if (rc == -ENOENT)
-		return error_set(error, BOBBIN_ENOTFOUND, "there is no session %.*s in %s", (int)id.len,
-			id.data, store->path);
-	if (rc < 0)
+	if (rc < 0 && rc != -ENOENT)
 		return error_set_os(error, -rc, "cannot examine %s", name);
+	there = rc == 0;
+	name[id.len] = '\0';
+	if (!there && (rc = has_leftovers(store, name, &there, error)) < 0)
+		return rc;
+	if (!there)
+		return error_set(error, BOBBIN_ENOTFOUND, "there is no session %s in %s", name, store->path);
 	rc = file_open_locked(store->platform, store->dir, STORE_LOCK_NAME, LIMIT_LOCK_WAIT_MS, &lock, error);
 	if (rc)
 		return rc;
 	rc = store_turn_lock(store, id, 0, &turn, error);
 	if (!rc) {
-		rc = delete_locked(store, id, error);
+		rc = delete_locked(store, name, error);
 		store_turn_unlock(turn);
 	}
 	file_close(store->platform, lock);

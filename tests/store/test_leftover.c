@@ -207,6 +207,68 @@ static void delete__a_log_that_cannot_be_examined_is_not_missing(void **state)
 	world_close(&world);
 }
 
+static void delete__takes_away_what_a_killed_one_left(void **state)
+{
+	(void)state;
+	static const char *const LEFT[] = {
+		"main.turn", "main.meta.json", ".main.meta.json.tmp", "main.memory.md", ".main.jsonl.tmp"};
+	struct world world;
+
+	world_open(&world, STORE_SYNC_FULL);
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_ENOTFOUND);
+	assert_false(scratch_exists(world.dir, "main.turn"));
+	for (size_t i = 0; i < sizeof(LEFT) / sizeof(LEFT[0]); i++) {
+		world_write(&world, LEFT[i], "{}\n");
+		assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), 0);
+		assert_false(scratch_exists(world.dir, LEFT[i]));
+		assert_false(scratch_exists(world.dir, "main.turn"));
+		assert_int_equal(
+			store_delete(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_ENOTFOUND);
+	}
+	world_close(&world);
+}
+
+/* Whatever byte of a fork's header is damaged, its parent stays: without it the fork could not be mended. */
+static void delete__a_damaged_fork_keeps_its_parent(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct log *kid;
+	size_t len;
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "one");
+	options.at = SLICE_LITERAL("m1");
+	options.create.id = SLICE_LITERAL("kid");
+	assert_int_equal(log_fork(log, &options, NULL, &kid, &world.error), 0);
+	say(kid, "assistant", "two");
+	log_close(kid);
+	log_close(log);
+	char *bytes = scratch_read(world.dir, "kid.jsonl", &len);
+	size_t header = (size_t)((char *)memchr(bytes, '\n', len) - bytes) + 1;
+	for (size_t i = 0; i < 3 * header; i++) {
+		char good = bytes[i / 3];
+		bytes[i / 3] = i % 3 == 0 ? '\0' : (char)(good ^ (i % 3 == 1 ? 1 : 0x80));
+		scratch_write(world.dir, "kid.jsonl", bytes, len);
+		assert_int_equal(
+			store_delete(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_EREFUSED);
+		assert_non_null(strstr(world.error.message, "kid"));
+		assert_true(scratch_exists(world.dir, "main.jsonl"));
+		bytes[i / 3] = good;
+	}
+	/* Also if nothing of it names the parent any more. The damaged one itself can be deleted. */
+	memset(bytes, '\0', header - 1);
+	scratch_write(world.dir, "kid.jsonl", bytes, len);
+	unlink(scratch_path(world.dir, "kid.meta.json"));
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_EREFUSED);
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("kid"), &world.error), 0);
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("main"), &world.error), 0);
+	free(bytes);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +280,8 @@ int main(void)
 		cmocka_unit_test(durable_fork__all_it_rests_on_is_synced),
 		cmocka_unit_test(meta_of_a_deleted_session__is_not_taken_for_the_new_one),
 		cmocka_unit_test(delete__a_log_that_cannot_be_examined_is_not_missing),
+		cmocka_unit_test(delete__takes_away_what_a_killed_one_left),
+		cmocka_unit_test(delete__a_damaged_fork_keeps_its_parent),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
