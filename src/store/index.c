@@ -365,16 +365,16 @@ static bool next_call(struct slice texts, size_t *at, struct slice *ret_id)
 	return true;
 }
 
-bool index_has_call(const struct index *index, uint32_t node, struct slice id)
+uint32_t index_count_calls(const struct index *index, uint32_t node, struct slice id)
 {
 	struct index_node entry = index_node(index, node);
 	struct slice call, texts = texts_of(index, node, &entry);
 	size_t at = (size_t)entry.id_len + entry.call_len;
+	uint32_t count = 0;
 
 	while (next_call(texts, &at, &call))
-		if (slice_equal(call, id))
-			return true;
-	return false;
+		count += slice_equal(call, id);
+	return count;
 }
 
 int index_each_key(const struct index *index, uint32_t ordinal,

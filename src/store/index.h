@@ -174,7 +174,8 @@ uint32_t index_find(const struct index *index, struct slice id);
 struct slice index_texts(const struct index *index, uint32_t node);   /* all of them in one piece */
 struct slice index_own_id(const struct index *index, uint32_t node);  /* {NULL, 0}: m<seq> */
 struct slice index_call_id(const struct index *index, uint32_t node); /* of a result */
-bool index_has_call(const struct index *index, uint32_t node, struct slice id);
+uint32_t index_count_calls(
+	const struct index *index, uint32_t node, struct slice id); /* a model may repeat an id */
 
 /* Each key of an own node. `each` may return an error. */
 int index_each_key(const struct index *index, uint32_t ordinal,

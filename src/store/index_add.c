@@ -48,19 +48,22 @@ static uint32_t find_call(const struct index *index, struct slice id, uint32_t b
 		while ((ordinal = key_walk_next(&walk)) != NODE_NONE) {
 			uint32_t node = level->base_count + ordinal;
 			if (node < limit && (batch == NODE_NONE || node == batch) &&
-				index_has_call(level, node, id) && index_has(index, node))
+				index_count_calls(level, node, id) && index_has(index, node))
 				return node;
 		}
 	}
 	return NODE_NONE;
 }
 
-/* Whether a result for this call stands on the line between `batch` and `head`. A batch longer than any is
- * taken as answered. */
+/* Whether as many results for this id as there are calls of it stand on the line between `batch` and `head`.
+ * A batch longer than any is taken as answered. */
 static bool is_answered(const struct index *index, uint32_t batch, uint32_t head, struct slice call_id)
 {
+	uint32_t open = index_count_calls(index, batch, call_id);
+
 	for (unsigned steps = 0; head != batch; steps++) {
-		if (steps > 2 * LIMIT_CALLS_PER_MESSAGE || slice_equal(index_call_id(index, head), call_id))
+		if (steps > 2 * LIMIT_CALLS_PER_MESSAGE ||
+			(slice_equal(index_call_id(index, head), call_id) && --open == 0))
 			return true;
 		head = index_node(index, head).parent;
 	}

@@ -500,6 +500,36 @@ static void short_name__in_forks(void **state)
 	world_close(&world);
 }
 
+/* Models do repeat ids: a batch takes as many results of an id as it has calls of it, further ones are spare.
+ */
+static void same_id_twice_in_a_batch__takes_two_results(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_node node;
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "look twice");
+	add(log, CALLS(CALL("c") "," CALL("d") "," CALL("c")));
+	add(log, RESULT("c", "first"));
+	add(log, RESULT("c", "second"));
+	assert_string_equal(line_of(log), "m1 m2 m3 m4");
+	add(log, RESULT("d", "other"));
+	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5");
+	add(log, RESULT("c", "spare"));
+	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5");
+	assert_int_equal(log_node(log, node_of(log, "m6"), &node), 0);
+	assert_true(node.flags & NODE_LATE);
+	say(log, "assistant", "seen");
+	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m7");
+	log_close(log);
+	log = world_log(&world, "main", LOG_READ);
+	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m7");
+	log_close(log);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +545,7 @@ int main(void)
 		cmocka_unit_test(short_name__finds_messages_with_ids_of_their_own),
 		cmocka_unit_test(short_name__an_id_that_says_so_goes_first),
 		cmocka_unit_test(short_name__in_forks),
+		cmocka_unit_test(same_id_twice_in_a_batch__takes_two_results),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
