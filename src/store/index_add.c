@@ -273,7 +273,8 @@ static int enter(
 }
 
 static int add_message(struct index *index, const struct json *record, const struct index_place *place,
-	bool bad_crc, struct arena *arena, uint64_t *ret_seq, struct bobbin_error *error)
+	bool bad_crc, struct arena *arena, uint64_t *ret_seq, bool *ret_keys_differ,
+	struct bobbin_error *error)
 {
 	struct message message;
 	struct message_size size;
@@ -288,6 +289,7 @@ static int add_message(struct index *index, const struct json *record, const str
 	struct entering entering = {.message = &message, .place = place, .flags = bad_crc ? NODE_CRC : 0};
 	if (message.seq > SEQ_MAX)
 		return error_set(error, BOBBIN_EINPUT, "a message whose \"seq\" is too large");
+	*ret_keys_differ = message.keys_differ;
 	*ret_seq = entering.seq = message.seq ? message.seq : index->state.last_seq + 1;
 	if (message.id.len && index_find_named(index, message.id) != NODE_NONE)
 		rc = index_add_fault(
@@ -334,14 +336,14 @@ static uint64_t control_seq(const struct index *index, const struct json *record
 	return kind == RECORD_SESSION ? 0 : index->state.last_seq + 1;
 }
 
-static int note_faults(
-	struct index *index, const struct json *record, const struct index_place *place, bool bad_crc)
+static int note_faults(struct index *index, const struct json *record, const struct index_place *place,
+	bool bad_crc, bool keys_differ)
 {
 	int rc = 0;
 
 	if (bad_crc)
 		rc = index_add_fault(index, FAULT_CRC, place->line, place->offset, place->length, false);
-	if (!rc && json_has_duplicate_key(record, NULL))
+	if (!rc && !keys_differ && json_has_duplicate_key(record, NULL))
 		rc = index_add_fault(
 			index, FAULT_DUPLICATE_KEY, place->line, place->offset, place->length, false);
 	return rc;
@@ -376,11 +378,12 @@ int index_add(struct index *index, const struct json *record, enum record_kind k
 {
 	struct index_place place = *where;
 	bool bad_crc = record_crc_is_wrong(record, &place.crc);
+	bool keys_differ = false;
 	uint64_t seq = 0;
 	int rc = 0;
 
 	if (kind == RECORD_MESSAGE)
-		rc = add_message(index, record, &place, bad_crc, arena, &seq, error);
+		rc = add_message(index, record, &place, bad_crc, arena, &seq, &keys_differ, error);
 	else {
 		seq = control_seq(index, record, kind);
 		if (kind == RECORD_REWIND)
@@ -390,7 +393,7 @@ int index_add(struct index *index, const struct json *record, enum record_kind k
 	}
 	if (rc)
 		return rc;
-	if (note_faults(index, record, &place, bad_crc) < 0)
+	if (note_faults(index, record, &place, bad_crc, keys_differ) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	if (seq > index->state.last_seq)
 		index->state.last_seq = seq;

@@ -47,6 +47,19 @@ bool record_kind_of(const struct json *record, enum record_kind *ret_kind)
 	return true;
 }
 
+bool record_begins_as_message(const struct json *record)
+{
+	struct json_iter iter;
+	struct json key, value;
+	enum message_role role;
+
+	json_iter_init(&iter, record);
+	while (record->type == JSON_OBJECT && json_iter_next(&iter, &key, &value))
+		if (json_string_is(&key, "role"))
+			return message_role_of(&value, &role);
+	return false;
+}
+
 static void crc_text(uint32_t crc, char ret_text[CRC_DIGITS + 1])
 {
 	uint8_t bytes[4] = {(uint8_t)(crc >> 24), (uint8_t)(crc >> 16), (uint8_t)(crc >> 8), (uint8_t)crc};

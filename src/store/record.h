@@ -19,6 +19,9 @@
 
 /* False if it is none: no object, or neither a role nor a type we can take it by. */
 bool record_kind_of(const struct json *record, enum record_kind *ret_kind);
+/* True if its first "role" is a message's: what it is unless a later one says otherwise, in which case
+ * message_parse refuses it. */
+bool record_begins_as_message(const struct json *record);
 
 /* Whether its checksum is wrong (absent is not), and the CRC-32C of all of its bytes. */
 bool record_crc_is_wrong(const struct json *record, uint32_t *ret_crc);

@@ -34,7 +34,8 @@ bool message_is(const struct json *record)
 	return json_get(record, "role", &role) && message_role_of(&role, &ignored);
 }
 
-/* ---- Members --------------------------------------------------------------------------------------------- */
+/* ---- Members ---------------------------------------------------------------------------------------------
+ */
 
 enum member {
 	MEMBER_ROLE,
@@ -52,7 +53,10 @@ enum member {
 	MEMBERS,
 };
 
-#define KEY(text) {text, sizeof(text) - 1}
+#define KEY(text)                                                                                            \
+	{                                                                                                    \
+		text, sizeof(text) - 1                                                                       \
+	}
 static const struct {
 	const char *text;
 	size_t len;
@@ -79,27 +83,47 @@ static enum member member_of(const struct json *key)
 	for (unsigned i = 0; i < MEMBERS; i++)
 		if (escaped ? json_string_is(key, KEYS[i].text)
 			    : key->len == KEYS[i].len + 2 &&
-				      memcmp(key->text + 1, KEYS[i].text, KEYS[i].len) == 0)
+					memcmp(key->text + 1, KEYS[i].text, KEYS[i].len) == 0)
 			return (enum member)i;
 	return MEMBERS;
 }
 
-/* One walk over the record, which may be megabytes. Of duplicates the last counts. */
-static void find_members(const struct json *record, struct json ret_found[MEMBERS])
+#define KEYS_COMPARED 16 /* records have about seven */
+
+/* Whether a key differs from `count` others. Escapes may spell an equal one. */
+static bool is_new_key(const struct json *key, const struct json keys[KEYS_COMPARED], size_t count)
 {
+	if (count == KEYS_COMPARED || memchr(key->text, '\\', key->len))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (keys[i].len == key->len && memcmp(keys[i].text, key->text, key->len) == 0)
+			return false;
+	return true;
+}
+
+/* One walk over the record, which may be megabytes. Of duplicates the last counts. True if there are none. */
+static bool find_members(const struct json *record, struct json ret_found[MEMBERS])
+{
+	struct json keys[KEYS_COMPARED];
 	struct json_iter iter;
 	struct json key, value;
+	size_t count = 0;
+	bool differ = true;
 
 	for (unsigned i = 0; i < MEMBERS; i++)
 		ret_found[i] = (struct json){NULL, 0, JSON_ABSENT};
 	if (record->type != JSON_OBJECT)
-		return;
+		return true;
 	json_iter_init(&iter, record);
 	while (json_iter_next(&iter, &key, &value)) {
+		differ = differ && is_new_key(&key, keys, count);
+		if (differ)
+			keys[count++] = key;
 		enum member member = member_of(&key);
 		if (member != MEMBERS)
 			ret_found[member] = value;
 	}
+	return differ;
 }
 
 static bool is_some(const struct json *value)
@@ -126,8 +150,8 @@ static int get_text(const struct json found[MEMBERS], enum member member, struct
 }
 
 /* An optional true or false; null counts as absent. */
-static int get_flag(const struct json found[MEMBERS], enum member member, bool *ret_flag,
-	struct bobbin_error *error)
+static int get_flag(
+	const struct json found[MEMBERS], enum member member, bool *ret_flag, struct bobbin_error *error)
 {
 	*ret_flag = false;
 	if (is_some(&found[member]) && !json_bool(&found[member], ret_flag))
@@ -165,8 +189,7 @@ static int parse_seq(const struct json *seq, struct message *message, struct bob
 	return 0;
 }
 
-static int parse_body(
-	const struct json found[MEMBERS], struct message *message, struct bobbin_error *error)
+static int parse_body(const struct json found[MEMBERS], struct message *message, struct bobbin_error *error)
 {
 	message->content = found[MEMBER_CONTENT];
 	switch (message->content.type) {
@@ -211,7 +234,7 @@ int message_parse(const struct json *record, struct arena *arena, struct message
 	struct json found[MEMBERS];
 	int rc;
 
-	find_members(record, found);
+	message.keys_differ = find_members(record, found);
 	if (!message_role_of(&found[MEMBER_ROLE], &message.role))
 		return error_set(
 			error, BOBBIN_EINPUT, "a message whose \"role\" is not user, assistant or tool");
@@ -232,7 +255,8 @@ int message_parse(const struct json *record, struct arena *arena, struct message
 	return 0;
 }
 
-/* ---- Blocks ---------------------------------------------------------------------------------------------- */
+/* ---- Blocks ----------------------------------------------------------------------------------------------
+ */
 
 /* Kinds by their "type" member, in all the spellings that reach us. */
 static const struct {

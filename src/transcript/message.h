@@ -56,6 +56,7 @@ struct message {
 	enum parent_kind parent_kind;
 	bool branch;               /* "branch":true: the head follows it wherever its parent is */
 	bool is_error;             /* of a tool result */
+	bool keys_differ;          /* certainly no key stands twice; false: it was not looked at that closely */
 	uint64_t seq;              /* 0: none in the record */
 	struct slice id;           /* as given; {NULL, 0}: m<seq> */
 	struct slice parent;       /* with PARENT_ID */
