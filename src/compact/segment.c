@@ -179,9 +179,8 @@ static int hash_range(struct sha256 *hash, const struct path *path, size_t from,
 	return 0;
 }
 
-static int digest_range(const struct path *path, size_t from, size_t to, const char *deriver,
-	const char *version, struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES],
-	struct bobbin_error *error)
+int segment_key(const struct path *path, size_t from, size_t to, const char *deriver, const char *version,
+	struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES], struct bobbin_error *error)
 {
 	struct sha256 hash;
 	uint8_t digest[SHA256_BYTES];
@@ -191,8 +190,7 @@ static int digest_range(const struct path *path, size_t from, size_t to, const c
 		return error_set(error, rc, "out of memory while hashing messages");
 	hash_text(&hash, slice_of(deriver));
 	hash_text(&hash, slice_of(version));
-	if (*deriver &&
-		from) /* the same words say less in the middle of a conversation than at its beginning */
+	if (from) /* the same words say less in the middle of a conversation than at its beginning */
 		hash_text(&hash, slice_of("goes on"));
 	if ((rc = hash_range(&hash, path, from, to, scratch, error))) {
 		sha256_release(&hash);
@@ -202,16 +200,4 @@ static int digest_range(const struct path *path, size_t from, size_t to, const c
 	memcpy(ret_key, "sha256:", 7);
 	hex_encode(digest, sizeof digest, ret_key + 7);
 	return 0;
-}
-
-int segment_key(const struct path *path, size_t from, size_t to, const char *deriver, const char *version,
-	struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES], struct bobbin_error *error)
-{
-	return digest_range(path, from, to, deriver, version, scratch, ret_key, error);
-}
-
-int source_digest(const struct path *path, size_t from, size_t to, struct arena *scratch,
-	char ret_digest[SEGMENT_KEY_BYTES], struct bobbin_error *error)
-{
-	return digest_range(path, from, to, "", "", scratch, ret_digest, error);
 }

@@ -73,8 +73,4 @@ int segments_divide(const struct path *path, const struct segment_options *optio
 int segment_key(const struct path *path, size_t from, size_t to, const char *deriver, const char *version,
 	struct arena *scratch, char ret_key[SEGMENT_KEY_BYTES], struct bobbin_error *error);
 
-/* The source digest of a covered range: the same without deriver and version. */
-int source_digest(const struct path *path, size_t from, size_t to, struct arena *scratch,
-	char ret_digest[SEGMENT_KEY_BYTES], struct bobbin_error *error);
-
 #endif
