@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include "base/alloc.h"
 #include "base/id.h"
+#include "store/catalogue.h"
 #include "store/file.h"
 #include "store/log_internal.h"
 #include "store/meta.h"
@@ -18,6 +19,7 @@
 #define HEAD_BYTES 8192 /* the longest header line we write has about 7,000 */
 #define TAIL_BYTES 4096 /* shows the newest record unless that one is larger */
 #define SUFFIX ".jsonl"
+#define CATALOGUE_STEP 64 /* logs opened for a list, from which on a new catalogue is worth its writing */
 
 struct found {
 	char id[LIMIT_SESSION_ID_BYTES + 1];
@@ -186,7 +188,7 @@ static bool is_of_this_log(const struct session_line *header, const struct sessi
 /* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand
  * that lost its meta) the log itself is read. */
 static int describe(struct store *store, const struct found *found, struct arena *arena,
-	struct store_entry *ret_entry, struct bobbin_error *error)
+	struct store_entry *ret_entry, bool *ret_lasts, struct bobbin_error *error)
 {
 	struct ends ends = {.line = SESSION_LINE_INIT};
 	struct meta meta = {.line = SESSION_LINE_INIT};
@@ -221,6 +223,8 @@ static int describe(struct store *store, const struct found *found, struct arena
 	};
 	if (!ret_entry->id || !ret_entry->owner || !ret_entry->title || !ret_entry->parent_id)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	/* Without a header, or with a meta that is behind, more than the log's bytes decides. */
+	*ret_lasts = ends.has_header && !ends.damaged && ret_entry->messages_exact;
 	return 0;
 }
 
@@ -235,24 +239,57 @@ static bool is_wanted(const struct store_entry *entry, const struct store_list_o
 	return !options->title || strcasestr(entry->title, options->title);
 }
 
+struct cataloguing {
+	struct catalogue old;
+	struct buffer new_text;
+	uint32_t new_count;
+	size_t looked_at; /* logs that had to be opened */
+};
+
+/* From the catalogue if the log is as it was, else from its ends. */
+static int look_up(struct store *store, const struct found *found, struct arena *arena,
+	struct cataloguing *catalogue, struct store_entry *ret_entry, struct bobbin_error *error)
+{
+	const struct store_entry *known = catalogue_find(&catalogue->old, found->id, &found->info);
+	bool lasts = true;
+
+	if (known) {
+		*ret_entry = *known;
+	} else {
+		int rc = describe(store, found, arena, ret_entry, &lasts, error);
+		if (rc)
+			return rc;
+		catalogue->looked_at += lasts;
+	}
+	if (lasts) {
+		catalogue_add(&catalogue->new_text, ret_entry, found->info.inode);
+		catalogue->new_count++;
+	}
+	return 0;
+}
+
 int store_list(struct store *store, const struct store_list_options *options, struct arena *arena,
 	struct store_entry **ret_entries, size_t *ret_count, struct bobbin_error *error)
 {
 	struct listing listing = {.store = store};
+	struct cataloguing catalogue = {.new_text = BUFFER_INIT(SIZE_MAX - 1)};
 	struct store_entry *entries = NULL;
 	size_t count = 0, limit = options && options->limit ? options->limit : SIZE_MAX;
 	int rc = find_logs(&listing, error);
 
 	if (!rc) {
 		entries = arena_alloc(arena, (listing.count + 1) * sizeof(*entries));
-		if (!entries)
+		if (!entries || catalogue_read(store, arena, &catalogue.old) < 0)
 			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; !rc && i < listing.count && count < limit; i++) {
-		rc = describe(store, &listing.found[i], arena, &entries[count], error);
+		rc = look_up(store, &listing.found[i], arena, &catalogue, &entries[count], error);
 		if (!rc && is_wanted(&entries[count], options))
 			count++;
 	}
+	if (!rc && count < limit && catalogue.looked_at >= CATALOGUE_STEP)
+		catalogue_write(store, &catalogue.new_text, catalogue.new_count);
+	buffer_release(&catalogue.new_text);
 	mem_free(listing.found);
 	if (rc)
 		return rc;
@@ -275,7 +312,8 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 	int rc = store->platform->info_at(store->platform->context, store->dir, name, &found.info);
 	if (rc < 0)
 		return error_set_os(error, -rc, "cannot examine %s", name);
-	return describe(store, &found, arena, ret_entry, error);
+	bool ignored;
+	return describe(store, &found, arena, ret_entry, &ignored, error);
 }
 
 /* ---- Deleting --------------------------------------------------------------------------------------------

@@ -702,6 +702,90 @@ static void index__deleted_with_its_session(void **state)
 	world_close(&world);
 }
 
+/* ---- Lists ---- */
+
+static char *dump_list(struct world *world)
+{
+	struct arena arena = ARENA_INIT;
+	struct store_entry *entries;
+	struct buffer out = BUFFER_INIT(SIZE_MAX - 1);
+	size_t count;
+
+	assert_int_equal(store_list(world->store, NULL, &arena, &entries, &count, NULL), 0);
+	for (size_t i = 0; i < count; i++)
+		buffer_addf(&out, "%s %s %s %s %llu %llu %d %llu %llu %d\n", entries[i].id, entries[i].owner,
+			entries[i].title, entries[i].parent_id, (unsigned long long)entries[i].forked_at,
+			(unsigned long long)entries[i].messages, entries[i].messages_exact,
+			(unsigned long long)entries[i].last_seq, (unsigned long long)entries[i].bytes,
+			entries[i].damaged);
+	arena_release(&arena);
+	char *text = strdup(buffer_slice(&out).data);
+	buffer_release(&out);
+	return text;
+}
+
+static void assert_list(struct world *world, const char *expected)
+{
+	char *found = dump_list(world);
+	assert_string_equal(found, expected);
+	free(found);
+}
+
+#define CATALOGUE ".cache/catalogue"
+
+/* With a catalogue, without, with a damaged one, and after a log has changed: the same list. */
+static void catalogue__lists_what_the_logs_say(void **state)
+{
+	(void)state;
+	struct world world;
+	char id[32];
+	size_t len;
+	world_open(&world, STORE_SYNC_NONE);
+	for (int i = 0; i < 80; i++) {
+		snprintf(id, sizeof(id), "s%d", i);
+		struct log *log = world_create(&world, id);
+		for (int j = 0; j <= i % 3; j++)
+			say(log, "user", "hello");
+		log_set_title(log, slice_of(id), NULL);
+		log_close(log);
+	}
+	world_write(&world, "by-hand.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n");
+	char *expected = dump_list(&world);
+	char *catalogue = scratch_read(world.dir, CATALOGUE, &len);
+	assert_non_null(catalogue);
+	fail_platform_plan(&world.platform, CALL_NONE, 0, 0);
+	assert_list(&world, expected);
+	assert_true(world.platform.calls[CALL_OPEN] < 20); /* the logs were not opened */
+	for (size_t cut = 0; cut < len; cut += 97) {
+		scratch_write(world.dir, CATALOGUE, catalogue, cut);
+		assert_list(&world, expected);
+	}
+	for (size_t at = 0; at < len; at += 31) {
+		catalogue[at] ^= 4;
+		scratch_write(world.dir, CATALOGUE, catalogue, len);
+		catalogue[at] ^= 4;
+		assert_list(&world, expected);
+	}
+	scratch_write(world.dir, CATALOGUE, catalogue, len);
+	free(expected);
+	/* One grows, one goes, one is new, one is another of the same name. */
+	struct log *log = world_log(&world, "s1", LOG_WRITE);
+	say(log, "assistant", "more");
+	log_close(log);
+	assert_int_equal(store_delete(world.store, slice_of("s2"), NULL), 0);
+	assert_int_equal(store_delete(world.store, slice_of("s3"), NULL), 0);
+	log_close(world_create(&world, "s3"));
+	log_close(world_create(&world, "new"));
+	char *with = dump_list(&world);
+	unlink(scratch_path(world.dir, CATALOGUE));
+	assert_list(&world, with);
+	assert_non_null(strstr(with, "new ana"));
+	assert_null(strstr(with, "\ns2 "));
+	free(with);
+	free(catalogue);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -719,6 +803,7 @@ int main(void)
 		cmocka_unit_test(index__nth_failure),
 		cmocka_unit_test(index__nth_failure_while_it_is_written),
 		cmocka_unit_test(index__deleted_with_its_session),
+		cmocka_unit_test(catalogue__lists_what_the_logs_say),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
