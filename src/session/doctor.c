@@ -179,6 +179,8 @@ static const char *fault_name(enum fault_kind kind)
 		[FAULT_SYSTEM] = "system",
 		[FAULT_TOO_LONG] = "too_long",
 		[FAULT_HEADER] = "header",
+		[FAULT_SEQUENCE] = "sequence",
+		[FAULT_MISSING] = "missing",
 	};
 	size_t index = (size_t)kind;
 	return index < sizeof(names) / sizeof(names[0]) && names[index] ? names[index] : "other";
@@ -200,6 +202,10 @@ static const char *fault_advice(enum fault_kind kind)
 		return "It was changed after it was written, by hand or by a failing disk; "
 		       "compare it with a "
 		       "backup.";
+	case FAULT_MISSING:
+		return "If it was a fork, the line that named its parent is lost: take the first line, or "
+		       "the "
+		       "meta.json beside the log, from a backup.";
 	default:
 		return "";
 	}

@@ -227,6 +227,28 @@ static int push_node(struct index *index, const struct index_node *entry)
 	return 0;
 }
 
+/* Numbers grow. In a log that is no fork, as many records as they say stand before the first message. Only
+ * numbers that the log says count: those of messages without one are made up here. */
+static int check_sequence(struct index *index, const struct entering *entering)
+{
+	const struct index_state *state = &index->state;
+	const struct index_place *place = entering->place;
+	uint64_t seq = entering->message->seq;
+	uint32_t node = index_count(index);
+
+	if (seq && !state->node_count) {
+		uint64_t before = state->control_count - (state->newest[RECORD_SESSION] != RECORD_NONE);
+		if (index->base || state->fault_total || seq <= before + 1)
+			return 0;
+		return index_add_fault(index, FAULT_MISSING, place->line, place->offset, place->length, true);
+	}
+	if (!seq || seq > state->last_seq ||
+		(seq > index_node(index, node - 1).seq &&
+			seq > index_node(index, index->base_count + state->sorted_count - 1).seq))
+		return 0;
+	return index_add_fault(index, FAULT_SEQUENCE, place->line, place->offset, place->length, false);
+}
+
 static int enter(
 	struct index *index, struct entering *entering, struct arena *arena, struct message_size *size)
 {
@@ -236,8 +258,10 @@ static int enter(
 	bool root = entering->parent == NODE_NONE;
 	uint32_t node = index_count(index);
 	uint32_t damage_before = index->state.node_count ? index_node(index, node - 1).damage : 0;
-	int rc;
+	int rc = check_sequence(index, entering);
 
+	if (rc)
+		return rc;
 	if (index->state.damage > damage_before)
 		entering->flags |= NODE_GAP;
 	if (message->id.len)

@@ -369,6 +369,10 @@ const char *log_fault_text(enum fault_kind kind)
 		[FAULT_SYSTEM] = "system prompt of an old log: ignored",
 		[FAULT_TOO_LONG] = "longer than a line may be, skipped",
 		[FAULT_HEADER] = "a session line that does not fit this log",
+		[FAULT_SEQUENCE] = "the number of a message is not above those before it: read in the order "
+				   "of the lines",
+		[FAULT_MISSING] =
+			"the first message does not have the first number: records before it are missing",
 	};
 	return (unsigned)kind < sizeof(TEXTS) / sizeof(TEXTS[0]) ? TEXTS[kind] : "damaged";
 }

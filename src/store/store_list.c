@@ -371,7 +371,7 @@ static int refers_to(struct store *store, const struct found *found, const char 
 		return error_set(error, rc, "out of memory");
 	if (!rc || *ret_refers)
 		return 0;
-	return error_set(error, BOBBIN_EREFUSED,
+	return error_set(error, rc == BOBBIN_EIO ? rc : BOBBIN_EREFUSED,
 		"session %s is kept: %s%s cannot be read and may be a fork of it; mend, delete or move away "
 		"that one first (%s)",
 		id, found->id, SUFFIX, reason.message);

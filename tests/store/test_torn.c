@@ -419,6 +419,62 @@ static void torn__swapped_or_shortened_under_a_handle_is_an_error(void **state)
 	world_close(&world);
 }
 
+/* A log that lost its header and its meta must not pass for a whole one. */
+static void lost_header__says_that_records_are_missing(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_node node;
+
+	world_open(&world, STORE_SYNC_NONE);
+	world_write(&world, "kid.jsonl",
+		"\n{\"seq\":5,\"role\":\"user\",\"content\":\"a\"}\n"
+		"{\"seq\":6,\"role\":\"assistant\",\"content\":\"b\"}\n");
+	struct log *log = world_log(&world, "kid", LOG_READ);
+	assert_int_equal(count_faults(log, FAULT_MISSING), 1);
+	assert_int_equal(log_fault_total(log), 1);
+	assert_string_equal(line_of(log), "m5 m6");
+	assert_int_equal(log_node(log, node_of(log, "m5"), &node), 0);
+	assert_true(node.flags & NODE_GAP);
+	assert_int_equal(log_node(log, node_of(log, "m6"), &node), 0);
+	assert_false(node.flags & NODE_GAP);
+	log_close(log);
+	/* Control records have numbers, too; a record without a number says nothing. */
+	world_write(&world, "whole.jsonl",
+		"{\"seq\":1,\"type\":\"run\",\"run\":\"r\",\"routine\":\"\"}\n"
+		"{\"seq\":2,\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assistant\",\"content\":\"b\"}"
+		"\n");
+	log = world_log(&world, "whole", LOG_READ);
+	assert_int_equal(log_fault_total(log), 0);
+	log_close(log);
+	world_close(&world);
+}
+
+static void numbers__that_do_not_grow_are_reported_and_read(void **state)
+{
+	(void)state;
+	struct world world;
+	size_t count;
+
+	world_open(&world, STORE_SYNC_NONE);
+	world_write(&world, "main.jsonl",
+		"{\"seq\":1,\"role\":\"user\",\"content\":\"a\"}\n"
+		"{\"seq\":5,\"role\":\"assistant\",\"content\":\"b\"}\n"
+		"{\"seq\":5,\"role\":\"user\",\"content\":\"c\"}\n"
+		"{\"seq\":3,\"role\":\"assistant\",\"content\":\"d\"}\n"
+		"{\"seq\":6,\"role\":\"user\",\"content\":\"e\"}\n");
+	struct log *log = world_log(&world, "main", LOG_WRITE);
+	assert_int_equal(log_fault_total(log), 2);
+	assert_int_equal(count_faults(log, FAULT_SEQUENCE), 2);
+	assert_int_equal(log_faults(log, &count)[0].line, 3);
+	assert_int_equal(log_faults(log, &count)[1].line, 4);
+	assert_string_equal(line_of(log), "m1 m5 m5 m3 m6");
+	assert_int_equal(say(log, "assistant", "f").seq, 7);
+	assert_int_equal(log_fault_total(log), 2);
+	log_close(log);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +498,8 @@ int main(void)
 		cmocka_unit_test(x25_long_line__is_read_and_one_too_long_is_skipped),
 		cmocka_unit_test(torn__one_fault_does_not_hide_a_thousand),
 		cmocka_unit_test(torn__swapped_or_shortened_under_a_handle_is_an_error),
+		cmocka_unit_test(lost_header__says_that_records_are_missing),
+		cmocka_unit_test(numbers__that_do_not_grow_are_reported_and_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
