@@ -5,6 +5,9 @@
  */
 #include "window/renderer.h"
 
+/* What stands before a marker is kept by the provider for the next request: the tools and the system prompt,
+ * which stay the same for long, and everything up to the newest message, which the next turn goes on from. */
+#define CACHE_MARKER ",\"cache_control\":{\"type\":\"ephemeral\"}"
 #define OUTPUT_MAX_DEFAULT 4096 /* the dialect insists on a figure */
 
 static void begin(struct renderer *renderer)
@@ -16,8 +19,9 @@ static void begin(struct renderer *renderer)
 	render_add(renderer, ",\"max_tokens\":");
 	buffer_add_u64(renderer->out, output_max ? output_max : OUTPUT_MAX_DEFAULT);
 	if (!text_is_blank_literal(renderer->options->system)) {
-		render_add(renderer, ",\"system\":");
+		render_add(renderer, ",\"system\":[{\"type\":\"text\",\"text\":");
 		render_string(renderer, renderer->options->system);
+		render_add(renderer, CACHE_MARKER "}]");
 	}
 	render_add(renderer, ",\"messages\":[");
 }
@@ -26,6 +30,18 @@ static void close_user(struct renderer *renderer)
 {
 	render_add(renderer, "]}");
 	renderer->open = false;
+	renderer->user_end = renderer->out->len;
+}
+
+/* A marker on the last block, if the last message is a user's: it ends with the block's brace and "]}". */
+static void mark_last(struct renderer *renderer)
+{
+	static const char tail[] = "}]}";
+	if (renderer->user_end != renderer->out->len || renderer->out->len < sizeof(tail))
+		return;
+	buffer_truncate(renderer->out, renderer->out->len - (sizeof(tail) - 1));
+	render_add(renderer, CACHE_MARKER);
+	render_add(renderer, tail);
 }
 
 static void open_user(struct renderer *renderer)
@@ -117,6 +133,7 @@ static void results(struct renderer *renderer, const struct view_block *blocks, 
 
 static void end(struct renderer *renderer)
 {
+	mark_last(renderer);
 	buffer_add_char(renderer->out, ']');
 	render_tools(renderer);
 	render_tail(renderer, ",\"stream\":true");

@@ -15,6 +15,7 @@ struct renderer {
 	enum side side;
 	bool comma;	   /* a message was written */
 	bool open;	   /* the user's message is not closed yet */
+	size_t user_end; /* where the last user message ended in `out` */
 	bool array;	   /* openai-chat: its content has become an array */
 	bool sealed;	   /* openai-responses: a reasoning item was sent */
 	size_t content_at; /* where its content begins */

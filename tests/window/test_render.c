@@ -48,11 +48,11 @@ static void plain_chat__is_as_simple_as_can_be(void **state)
 		"{\"role\":\"user\",\"content\":\"hello\"},{\"role\":\"assistant\",\"content\":\"hi\"},"
 		"{\"role\":\"user\",\"content\":\"bye\"}]}");
 	assert_string_equal(scene_render(&scene, DIALECT_ANTHROPIC),
-		"{\"model\":\"test-model\",\"max_tokens\":1000,\"system\":\"Be "
-		"\\\"brief\\\".\",\"messages\":["
-		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]},"
-		"{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]},"
-		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"bye\"}]}]}");
+		"{\"model\":\"test-model\",\"max_tokens\":1000,\"system\":[{\"type\":\"text\",\"text\":\"Be "
+		"\\\"brief\\\".\",\"cache_control\":{\"type\":\"ephemeral\"}}],\"messages\":[{\"role\":\"user\","
+		"\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]},{\"role\":\"assistant\",\"content\":[{\"type\":"
+		"\"text\",\"text\":\"hi\"}]},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"bye\","
+		"\"cache_control\":{\"type\":\"ephemeral\"}}]}]}");
 	assert_string_equal(scene_render(&scene, DIALECT_OPENAI_RESPONSES),
 		"{\"model\":\"test-model\",\"instructions\":\"Be \\\"brief\\\".\",\"input\":["
 		"{\"type\":\"message\",\"role\":\"user\",\"content\":[{\"type\":\"input_text\",\"text\":"
