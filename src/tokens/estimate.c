@@ -9,6 +9,8 @@
  */
 #include "tokens/estimate.h"
 
+#include <stdbool.h>
+
 enum token_class {
 	CLASS_LETTER, /* ASCII letters that go on with a word, and blanks that go on with blanks */
 	CLASS_WORD,   /* beginnings: words, lines, indentation */
@@ -110,7 +112,9 @@ static const uint64_t lanes_of_pair[KINDS][KINDS] = {
 	/* clang-format on */
 };
 
-/* In 1/1024 of a token for one unit of a class. */
+#define WEIGHT_OF_TOKEN 1024u
+
+/* For one unit of a class. */
 static const uint32_t weights_common[TOKEN_CLASSES] = {76, 180, 238, 90, 300, 275, 1160, 740};
 static const uint32_t weights_large[TOKEN_CLASSES] = {75, 176, 238, 94, 190, 108, 790, 640};
 
@@ -120,7 +124,7 @@ static uint32_t add_saturating(uint32_t value, uint64_t more)
 	return sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-void token_classes_add(struct token_classes *classes, const char *text, size_t len)
+static void classify(struct token_classes *classes, const char *text, size_t len)
 {
 	const uint64_t even = 0x00ff00ff00ff00ffu;
 	unsigned before = NL;
@@ -145,28 +149,60 @@ void token_classes_add(struct token_classes *classes, const char *text, size_t l
 	}
 }
 
+static uint64_t weigh(const struct token_classes *classes, const uint32_t weights[TOKEN_CLASSES])
+{
+	uint64_t sum = 0;
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
+		sum += (uint64_t)classes->count[class] * weights[class];
+	return sum;
+}
+
+static uint64_t in_tokens(uint64_t weight)
+{
+	return (weight + WEIGHT_OF_TOKEN - 1) / WEIGHT_OF_TOKEN;
+}
+
+/* Runs of rare letters and the like weigh more than a token a byte, which no text costs: all classes are then
+ * made smaller alike, so that what is added up along a path is never more than its bytes. */
+static void limit_to_bytes(struct token_classes *classes, size_t len)
+{
+	uint64_t common = weigh(classes, weights_common), large = weigh(classes, weights_large);
+	uint64_t weight = common > large ? common : large, limit = (uint64_t)len * WEIGHT_OF_TOKEN;
+	bool any = false;
+
+	if (weight <= limit)
+		return;
+	uint64_t scale = (limit << 16) / weight;
+	for (unsigned class = 0; class < TOKEN_CLASSES; class ++) {
+		classes->count[class] = (uint32_t)(classes->count[class] * scale >> 16);
+		any |= classes->count[class] > 0;
+	}
+	if (!any)
+		classes->count[CLASS_SYMBOL] = 1;
+}
+
+void token_classes_add(struct token_classes *classes, const char *text, size_t len)
+{
+	struct token_classes added = {0};
+	classify(&added, text, len);
+	limit_to_bytes(&added, len);
+	token_classes_sum(classes, &added);
+}
+
 void token_classes_sum(struct token_classes *into, const struct token_classes *from)
 {
 	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
 		into->count[class] = add_saturating(into->count[class], from->count[class]);
 }
 
-static uint64_t weigh(const struct token_classes *classes, const uint32_t weights[TOKEN_CLASSES])
-{
-	uint64_t sum = 0;
-	for (unsigned class = 0; class < TOKEN_CLASSES; class ++)
-		sum += (uint64_t)classes->count[class] * weights[class];
-	return (sum + 1023) / 1024;
-}
-
 uint64_t token_classes_estimate(const struct token_classes *classes)
 {
-	return weigh(classes, weights_common);
+	return in_tokens(weigh(classes, weights_common));
 }
 
 uint64_t token_classes_estimate_large(const struct token_classes *classes)
 {
-	return weigh(classes, weights_large);
+	return in_tokens(weigh(classes, weights_large));
 }
 
 uint64_t tokens_estimate(const char *text, size_t len)

@@ -7,7 +7,8 @@
  * The error band of each kind of text, as measured against the exact encodings, stands in README.md.
  *
  * Invariants: (1) classes depend on the bytes alone, never on locale or alignment; (2) the estimate of a text
- * with at least one byte is at least 1; (3) nothing here allocates or fails.
+ * with at least one byte is at least 1 and at most its bytes, also when texts are added up; (3) nothing here
+ * allocates or fails.
  */
 #ifndef TOKENS_ESTIMATE_H
 #define TOKENS_ESTIMATE_H
@@ -18,7 +19,7 @@
 #define TOKEN_CLASSES 8
 
 /* Changes whenever the classes do: sums that were stored under another number are made anew. */
-#define TOKEN_CLASSES_VERSION 1
+#define TOKEN_CLASSES_VERSION 2
 
 /* What was counted, by enum token_class in estimate.c. A sum that would not fit stays at UINT32_MAX. */
 struct token_classes {

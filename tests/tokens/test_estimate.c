@@ -177,6 +177,40 @@ static void any_byte__is_at_least_one_token(void **state)
 	}
 }
 
+static void check_at_most_bytes(const char *text, size_t len)
+{
+	struct token_classes classes = {0};
+	token_classes_add(&classes, text, len);
+	assert_in_range(token_classes_estimate(&classes), 1, len);
+	assert_in_range(token_classes_estimate_large(&classes), 1, len);
+}
+
+/* No text costs more than a token a byte, whatever it is made of, alone or added to others. */
+static void any_text__is_at_most_a_token_a_byte(void **state)
+{
+	(void)state;
+	static const char *const pieces[] = {"x", "q1", "1,", "jA", "1a", "xX ", "\n", "\xe4", "\xc3\xa9",
+		"\x80 ", "Z9z", " 1", "\xf0\x9f\x98\x80"};
+	enum { COUNT = sizeof(pieces) / sizeof(*pieces), TIMES = 3000 };
+	char text[4 * TIMES];
+	struct token_classes sum = {0};
+	size_t bytes = 0;
+	for (size_t piece = 0; piece < COUNT; piece++) {
+		size_t len = strlen(pieces[piece]);
+		for (size_t i = 0; i < TIMES; i++)
+			memcpy(text + i * len, pieces[piece], len);
+		for (size_t cut = 1; cut <= 40; cut++)
+			check_at_most_bytes(text, cut);
+		check_at_most_bytes(text, TIMES * len);
+		for (size_t i = 0; i < TIMES; i++)
+			token_classes_add(&sum, pieces[piece], len);
+		bytes += TIMES * len;
+		assert_in_range(token_classes_estimate(&sum), 1, bytes);
+	}
+	memset(text, 'x', TIMES);
+	assert_in_range(tokens_estimate(text, TIMES), TIMES / 8, TIMES);
+}
+
 /* With the rank files the same bands are checked on what the exact counter says now. */
 static void known_counts__are_those_of_the_exact_counter(void **state)
 {
@@ -210,6 +244,7 @@ int main(void)
 		cmocka_unit_test(classes__of_a_long_text_are_those_of_its_repetitions),
 		cmocka_unit_test(classes__saturate),
 		cmocka_unit_test(any_byte__is_at_least_one_token),
+		cmocka_unit_test(any_text__is_at_most_a_token_a_byte),
 		cmocka_unit_test(known_counts__are_those_of_the_exact_counter),
 	};
 	return cmocka_run_group_tests_name("tokens/estimate", tests, read_known, free_known);
