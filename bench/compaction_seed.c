@@ -15,7 +15,7 @@ uint32_t seed_next(uint32_t *state)
 const char *plant_text(enum plant_kind kind)
 {
 	static const char *const TEXTS[] = {
-		"rules", "reject", "tried", "ids", "paths", "numbers", "dates", "near", "current", "stale"};
+		"rules", "reject", "tried", "ids", "paths", "number", "dates", "near", "now", "stale"};
 
 	return TEXTS[kind];
 }

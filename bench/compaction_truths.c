@@ -22,7 +22,7 @@ struct row {
 	bool full;		   /* at least one record has no room left */
 };
 
-enum { BUDGETS = 7 };
+enum { BUDGETS = 7, BUDGET_LONG = 5 };
 struct budget {
 	const char *name;
 	unsigned share;	 /* of the covered text, in %; 0: */
@@ -130,7 +130,7 @@ static void print_heading(void)
 {
 	printf("  %-9s %10s", "record of", "tokens");
 	for (int kind = 0; kind < PLANT_KINDS; kind++)
-		printf(" %7s", plant_text((enum plant_kind)kind));
+		printf(" %6s", plant_text((enum plant_kind)kind));
 	printf("  lost\n");
 }
 
@@ -161,12 +161,18 @@ static bool print_row(const struct row *row, const struct budget *budget)
 	for (int kind = 0; kind < PLANT_STALE; kind++) {
 		const char *mark = mark_of(row, budget, kind);
 
-		printf(" %6u%s", percent(row, kind), mark);
+		printf(" %5u%s", percent(row, kind), mark);
 		good &= strcmp(mark, "✗") != 0;
 	}
-	printf(" %6u%s", row->found[PLANT_STALE], row->found[PLANT_STALE] ? "✗" : "✓");
+	printf(" %5u%s", row->found[PLANT_STALE], row->found[PLANT_STALE] ? "✗" : "✓");
 	printf(" %4zu%s\n", row->lost, row->lost ? "✗" : "✓");
 	return good;
+}
+
+static void print_items(const struct row *row, const struct budget *budget)
+{
+	printf("  items in the record of %s: %zu of %zu; neither there nor behind a pointer: %zu%s\n",
+		budget->name, row->shown, row->items, row->lost, row->lost ? "✗" : "✓");
 }
 
 /* ---- The same after any number of compactions */
@@ -266,23 +272,36 @@ static size_t verify_whole(struct session *session)
 
 /* ---- Made-up conversations */
 
+static unsigned count_of(const struct seeded *seeded, enum plant_kind kind)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < seeded->plant_count; i++)
+		count += seeded->plants[i].kind == kind;
+	return count;
+}
+
 static bool try_made(const char *what, uint32_t seed, size_t messages, unsigned groups, double filler,
 	unsigned from, unsigned to)
 {
 	struct session session;
+	struct row long_row = {0};
 	unsigned changed[ROUND_COUNTS] = {0};
 	bool good = true;
 
 	session_make(&session, seed, messages, groups, filler);
-	printf("%s: %zu messages, %llu tokens, 3 × %u truths of each kind\n", what, session.seeded.count,
-		(unsigned long long)session.seeded.path->tokens, groups);
+	printf("%s: %zu messages, %llu tokens, %u truths of each kind\n", what, session.seeded.count,
+		(unsigned long long)session.seeded.path->tokens, count_of(&session.seeded, PLANT_CONSTRAINT));
 	print_heading();
 	for (unsigned i = from; i < to; i++) {
 		struct row row = {0};
 
 		measure(&session, &BUDGET_LIST[i], &row);
 		good &= print_row(&row, &BUDGET_LIST[i]);
+		if (i == BUDGET_LONG)
+			long_row = row;
 	}
+	print_items(&long_row, &BUDGET_LIST[BUDGET_LONG]);
 	measure_drift(&session, changed);
 	good &= print_drift(changed);
 	good &= print_violations(verify_whole(&session));
@@ -298,7 +317,8 @@ bool planted_truths(uint32_t seed)
 	       "  ✓ as it must be  ✗ not  → the record is full; the rest is behind a pointer that says so\n"
 	       "  stale: old values shown as current; lost: neither in the record nor behind a pointer\n");
 	good = try_made("made up", seed, 2400, 8, 0.1, 0, BUDGETS);
-	good &= try_made("made up, long", seed + 1, 3800, 40, 1.6, 5, 6);
+	good &= try_made("long", seed + 1, 3800, 12, 1.05, BUDGET_LONG, BUDGET_LONG + 1);
+	good &= try_made("crowded", seed + 2, 12000, 40, 0.1, BUDGET_LONG, BUDGET_LONG + 1);
 	return good;
 }
 
@@ -310,7 +330,7 @@ bool planted_truths(uint32_t seed)
 struct real {
 	struct row rows[BUDGETS];
 	uint32_t seed;
-	unsigned conversations, files;
+	unsigned conversations;
 	uint64_t tokens;
 	size_t violations;
 	unsigned changed[ROUND_COUNTS];
@@ -386,7 +406,6 @@ static void try_file(struct real *real, const char *path)
 	if (len && import_read(NULL, data, (size_t)len, &import, NULL) == 0) {
 		for (size_t i = 0; i < import.conversation_count && counted < REAL_EACH; i++)
 			counted += try_conversation(real, &import.conversations[i]);
-		real->files += counted > 0;
 	}
 	if (len)
 		import_release(&import);
@@ -418,7 +437,7 @@ bool planted_in_real(uint32_t seed)
 	struct real *real;
 	bool good = true;
 
-	if (!root) {
+	if (!root || !*root) {
 		printf("planted into real transcripts: skipped, BOBBIN_TRANSCRIPTS names no folder\n");
 		return true;
 	}
@@ -426,11 +445,12 @@ bool planted_in_real(uint32_t seed)
 	must(!real, "memory");
 	real->seed = seed;
 	try_folder(real, root, 0);
-	printf("planted into real transcripts: %u conversations of %u files, %llu tokens\n",
-		real->conversations, real->files, (unsigned long long)real->tokens);
+	printf("planted into real transcripts: %u conversations of at least 10,000 tokens, %llu in all\n",
+		real->conversations, (unsigned long long)real->tokens);
 	print_heading();
 	for (unsigned i = 0; i < BUDGETS; i++)
 		good &= print_row(&real->rows[i], &BUDGET_LIST[i]);
+	print_items(&real->rows[BUDGET_LONG], &BUDGET_LIST[BUDGET_LONG]);
 	good &= print_drift(real->changed);
 	good &= print_violations(real->violations);
 	free(real);
