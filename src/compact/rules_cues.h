@@ -38,8 +38,14 @@ enum cue_kind {
 	CUE_RULE,
 	CUE_RULE_NUMBER, /* a rule if a number follows soon */
 	CUE_RULE_BOUND,	 /* the same in a sentence that asks for something: "under 5" */
-	CUE_LIFT,	 /* a permission */
-	CUE_LIFT_NOW,	 /* a permission if CUE_NOW stands in the same sentence */
+	CUE_RULE_BROAD,	 /* the same if what stands before it is no thing in particular: "need a", "should be"
+			  */
+	CUE_RULE_BARE,	 /* the same if a few words follow, and then the clause ends: "no" */
+	CUE_RULE_HABIT,	 /* the same behind CUE_MANNER: "everywhere", "in every", "not" */
+	CUE_RULE_WHENEVER, /* the same in a sentence that asks for something: "after each" */
+	CUE_MANNER,	   /* asks for a way to do things: "use", "name" */
+	CUE_LIFT,	   /* a permission */
+	CUE_LIFT_NOW,	   /* a permission if CUE_NOW stands in the same sentence */
 	CUE_NOW,
 	CUE_CHANGE,	     /* an earlier value is replaced */
 	CUE_DROP,	     /* what follows is given up */
@@ -106,6 +112,7 @@ enum word_class {
 	WORD_MONTH,
 	WORD_PRONOUN,	   /* stands for something else: no option by itself */
 	WORD_ABBREVIATION, /* a full stop after it ends nothing */
+	WORD_DEFINITE,	   /* means one thing, or somebody: "the", "this", "he" */
 	WORD_CLASSES,
 };
 

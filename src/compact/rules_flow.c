@@ -118,6 +118,22 @@ static bool extend_task(struct person_reader *reader, struct slice sentence)
 	return true;
 }
 
+/* Whether a sentence with a rule asks for something else than a way to do things: "Add a page and use tabs
+ * everywhere", but not "Please use tabs everywhere". */
+static bool asks_besides(const struct statement *statement)
+{
+	for (unsigned i = 0; i < statement->cue_count; i++) {
+		const struct cue *cue = &statement->cues[i];
+
+		if (cue->kinds & (KIND(CUE_RULE_BROAD) | KIND(CUE_RULE_BARE)))
+			return false;
+		if (cue->kinds & KIND(CUE_REQUEST) && !(cue->kinds & KIND(CUE_MANNER)) &&
+			!word_is(statement, cue->first, WORD_FILLER))
+			return true;
+	}
+	return false;
+}
+
 static bool asks_for_something(const struct rules *rules, unsigned found)
 {
 	const struct cue *request = statement_cue(rules->statement, KIND(CUE_REQUEST), 0);
@@ -135,7 +151,7 @@ static bool asks_for_something(const struct rules *rules, unsigned found)
 	const struct cue *next =
 		statement_cue(rules->statement, KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER) | KIND(CUE_LIFT), 0);
 
-	return next && next->first > request->last + 2u;
+	return next ? next->first > request->last + 2u : asks_besides(rules->statement);
 }
 
 static void add_question(struct rules *rules, struct person_reader *reader, struct slice text)

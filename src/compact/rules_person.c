@@ -15,13 +15,18 @@
  */
 #include "compact/rules_state.h"
 
-#define RULE_KINDS (KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER) | KIND(CUE_RULE_BOUND))
+#define BROAD_KINDS                                                                                          \
+	(KIND(CUE_RULE_BROAD) | KIND(CUE_RULE_BARE) | KIND(CUE_RULE_HABIT) | KIND(CUE_RULE_WHENEVER))
+#define RULE_KINDS (KIND(CUE_RULE) | KIND(CUE_RULE_NUMBER) | KIND(CUE_RULE_BOUND) | BROAD_KINDS)
 #define BOUND_KINDS (KIND(CUE_REQUEST) | KIND(CUE_SELF))
 #define LIFT_KINDS (KIND(CUE_LIFT) | KIND(CUE_LIFT_NOW))
+/* Kinds of a sentence, not of names or results, that a mere name for things does not have. */
+#define SAID_KINDS ((KIND(CUE_FAILURE) - 1u) & ~(BROAD_KINDS | KIND(CUE_PLAN) | KIND(CUE_NOTHING)))
 #define OPTION_BYTES 160 /* a longer one is a story, and is told as the whole sentence */
 #define NUMBER_NEAR 6	 /* words between "at most" and its number */
 #define NUMBER_BEFORE 3
-#define JOIN_NEAR 3 /* words between "and" and the cue of a clause of its own */
+#define BROAD_WORDS 5 /* of what "need a" is about: "new pull requests" */
+#define JOIN_NEAR 3   /* words between "and" and the cue of a clause of its own */
 
 /* ---- What a cue is worth where it stands */
 
@@ -61,12 +66,88 @@ static bool number_near(const struct statement *statement, const struct cue *cue
 	return false;
 }
 
+/* "No, not Redis." */
+static bool follows_reply(const struct statement *statement)
+{
+	return statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY);
+}
+
+static unsigned clause_start(const struct statement *statement, unsigned at)
+{
+	while (at > 0 && !statement->words[at].broken)
+		at--;
+	return at;
+}
+
+/* Whether the clause begins with a few words that name a kind of things, and then comes `cue`: "Pull requests
+ * need a …", but neither "The build needs a …" nor "Write a test that needs a …". */
+static bool is_broad(const struct statement *statement, const struct cue *cue)
+{
+	unsigned from = clause_start(statement, cue->first);
+
+	if (from == cue->first && from && clause_start(statement, from - 1u) == 0)
+		from = 0; /* "Dates, in ISO format" */
+	while (from < cue->first && word_is(statement, from, WORD_FILLER))
+		from++;
+	if (from == cue->first || cue->first - from > BROAD_WORDS)
+		return false;
+	for (unsigned w = from; w < cue->first; w++)
+		if (word_is(statement, w, WORD_DEFINITE) || word_is_number(statement, w))
+			return false;
+	for (unsigned i = 0; i < statement->cue_count && statement->cues[i].first < cue->first; i++)
+		if (statement->cues[i].first >= from && statement->cues[i].kinds & SAID_KINDS &&
+			!(word_is(statement, statement->cues[i].first, WORD_FILLER) ||
+				statement->words[statement->cues[i].first].wide))
+			return false;
+	return true;
+}
+
+/* "No long paragraphs": a few words, the first of which says something. */
+static bool is_bare(const struct statement *statement, const struct cue *cue)
+{
+	unsigned to = cue->last + 1u;
+
+	if (to >= statement->count || statement->words[to].broken || word_is(statement, to, WORD_STOP))
+		return false;
+	if (to + 1u < statement->count && !statement->words[to + 1u].broken &&
+		word_is(statement, to + 1u, WORD_DEFINITE))
+		return false; /* "No remove this" */
+	while (to + 1u < statement->count && !statement->words[to + 1u].broken)
+		to++;
+	return to - cue->last <= BROAD_WORDS;
+}
+
+/* "Run the linter after each …", "Whenever …, ask me." */
+static bool is_asked_whenever(const struct statement *statement)
+{
+	const struct cue *request = statement_cue(statement, KIND(CUE_REQUEST) | KIND(CUE_MANNER), 0);
+
+	return request && !is_unmeant(statement, request->first);
+}
+
+/* "Use tabs … everywhere" */
+static bool is_habit(const struct statement *statement, const struct cue *cue)
+{
+	const struct cue *manner = statement_cue(statement, KIND(CUE_MANNER), 0);
+
+	return manner && manner->first < cue->first && !is_unmeant(statement, manner->first);
+}
+
 static bool states_rule(const struct statement *statement, const struct cue *cue)
 {
 	if (!(cue->kinds & RULE_KINDS) || is_unmeant(statement, cue->first))
 		return false;
+	if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && cue->first && follows_reply(statement))
+		return false; /* 不，不要用 Redis */
 	if (cue->kinds & KIND(CUE_RULE))
 		return true;
+	if ((cue->kinds & KIND(CUE_RULE_BROAD) && is_broad(statement, cue)) ||
+		(cue->kinds & KIND(CUE_RULE_BARE) && is_bare(statement, cue)) ||
+		(cue->kinds & KIND(CUE_RULE_HABIT) && is_habit(statement, cue)) ||
+		(cue->kinds & KIND(CUE_RULE_WHENEVER) && is_asked_whenever(statement)))
+		return true;
+	if (!(cue->kinds & (KIND(CUE_RULE_NUMBER) | KIND(CUE_RULE_BOUND))))
+		return false;
 	if (!(cue->kinds & KIND(CUE_RULE_NUMBER)) && !statement_cue(statement, BOUND_KINDS, 0))
 		return false;
 	return number_near(statement, cue);
@@ -230,6 +311,16 @@ static unsigned add_change(struct rules *rules)
 	return FOUND_RULE | FOUND_LIFT;
 }
 
+/* "Never!", but not "Duze mich!" */
+static bool says_nothing(const struct statement *statement, const struct clause *clause)
+{
+	const struct cue *cue = clause->cue;
+
+	if (cue->last > cue->first && !statement->words[cue->first].wide)
+		cue = NULL;
+	return !statement_content_count(statement, clause->from, clause->to, cue);
+}
+
 static unsigned add_rules(struct rules *rules)
 {
 	struct clause clauses[8];
@@ -240,8 +331,7 @@ static unsigned add_rules(struct rules *rules)
 		struct slice text = clause_text(rules->statement, clause, count == 1);
 		struct slice key = rules_key(rules, clause->from, clause->to, clause->cue);
 
-		if (!statement_content_count(rules->statement, clause->from, clause->to, clause->cue) &&
-			!key.len && rules->statement->count < 3)
+		if (rules->statement->count < 3 && !key.len && says_nothing(rules->statement, clause))
 			continue; /* "Never!" says nothing by itself */
 		if (clause->lifts)
 			add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, text, key);
@@ -437,12 +527,6 @@ static unsigned add_choice(struct rules *rules, const struct cue *cue)
 	if (over && over->last + 1u < statement->count)
 		reject_after(rules, over);
 	return FOUND_DECISION;
-}
-
-/* "No, not Redis." */
-static bool follows_reply(const struct statement *statement)
-{
-	return statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY);
 }
 
 /* "Not Redis, it is too slow": a few words, and why. In Spanish every verb may follow "no". */

@@ -291,7 +291,7 @@ static enum cue_language guess_language(struct statement *statement, struct lang
 {
 	unsigned own[CUE_LANGUAGES] = {0}, wide = 0;
 	enum cue_language best = LANGUAGE_EN;
-	unsigned best_score = 0, scores[CUE_LANGUAGES] = {0};
+	unsigned best_score = 0, most = 0, scores[CUE_LANGUAGES] = {0};
 
 	for (unsigned i = 0; i < statement->count; i++) {
 		const struct cue_word *word = &cue_words[statement->words[i].id];
@@ -317,10 +317,11 @@ static enum cue_language guess_language(struct statement *statement, struct lang
 			best = (enum cue_language)l;
 		}
 		votes->votes[l] = votes->votes[l] / 2 + own[l];
+		most = own[l] > most ? own[l] : most;
 	}
 	statement->languages |= 1u << best;
 	for (unsigned l = 0; l < LANGUAGE_ANY; l++)
-		if (own[l] && 3 * scores[l] >= 2 * best_score)
+		if (own[l] && (3 * scores[l] >= 2 * best_score || own[l] == most))
 			statement->languages |= 1u << l;
 	return best;
 }
