@@ -91,8 +91,23 @@ static int fail_with(struct ending *ending, const struct model_event *event)
 }
 
 /* Takes the whole answer. *ret_whole: the model said that it is finished. */
-static int read_answer(
-	struct model_stream *stream, struct buffer *text, bool *ret_whole, struct ending *ending)
+/* Several requests make one line: figures that were not reported stay so. */
+static void add_spent(bobbin_model *model, const struct model_usage *usage)
+{
+	struct model_usage *spent = &model->spent;
+	if (!model->has_spent) {
+		*spent = *usage;
+		model->has_spent = true;
+		return;
+	}
+	spent->input += usage->input > 0 && spent->input >= 0 ? usage->input : 0;
+	spent->cached += usage->cached > 0 && spent->cached >= 0 ? usage->cached : 0;
+	spent->cache_write += usage->cache_write > 0 && spent->cache_write >= 0 ? usage->cache_write : 0;
+	spent->output += usage->output > 0 && spent->output >= 0 ? usage->output : 0;
+}
+
+static int read_answer(bobbin_model *model, struct model_stream *stream, struct buffer *text, bool *ret_whole,
+	struct ending *ending)
 {
 	struct model_event event;
 	for (;;) {
@@ -103,6 +118,8 @@ static int read_answer(
 			return error_set(&ending->why, rc, "the stream ended without an end");
 		if (event.type == MODEL_EVENT_TEXT)
 			buffer_add_slice(text, event.text);
+		if (event.type == MODEL_EVENT_USAGE)
+			add_spent(model, &event.usage);
 		if (event.type == MODEL_EVENT_ERROR)
 			return fail_with(ending, &event);
 		if (event.type == MODEL_EVENT_DONE) {
@@ -135,7 +152,7 @@ static int ask_once(bobbin_model *model, const struct compact_ask_request *reque
 	buffer_release(&body);
 	if (rc < 0)
 		return rc;
-	rc = read_answer(stream, text, ret_whole, ending);
+	rc = read_answer(model, stream, text, ret_whole, ending);
 	model_stream_free(stream);
 	return rc;
 }
@@ -216,6 +233,25 @@ void model_deriver_count(const struct deriver *deriver, uint32_t *refused, uint3
 	const bobbin_model *model = deriver->context;
 	*refused += model->refused;
 	*repaired += model->repaired;
+}
+
+int model_deriver_store_usage(
+	const struct deriver *deriver, struct log *log, const char *for_id, struct bobbin_error *error)
+{
+	bobbin_model *model = deriver->context;
+	struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
+	if (deriver->derive != derive || !model->has_spent)
+		return 0;
+	usage_record(model_properties(model->model), &model->spent, for_id, "derive", &record);
+	model->has_spent = false;
+	int rc = buffer_error(&record);
+	struct slice bytes = buffer_slice(&record);
+	if (rc < 0)
+		error_set(error, rc, "out of memory");
+	else
+		rc = log_append(log, &bytes, 1, NULL, NULL, error);
+	buffer_release(&record);
+	return rc;
 }
 
 struct deriver model_deriver(bobbin_model *model)

@@ -18,4 +18,9 @@ struct deriver model_deriver(bobbin_model *model);
  * nothing for other derivers. */
 void model_deriver_count(const struct deriver *deriver, uint32_t *refused, uint32_t *repaired);
 
+/* Appends to the log what the model has reported for records since the last time: it was paid, whatever
+ * became of them. Does nothing for other derivers. 0, or an error of log_append. */
+int model_deriver_store_usage(
+	const struct deriver *deriver, struct log *log, const char *for_id, struct bobbin_error *error);
+
 #endif

@@ -7,6 +7,7 @@
 #include "compact/rules.h"
 #include "compact/segment.h"
 #include "compact/verify.h"
+#include "session/model_deriver.h"
 #include "session/compaction.h"
 #include <stdlib.h>
 
@@ -456,6 +457,14 @@ static int next_segment(bobbin_session *session, const struct segments_request *
 	return rc;
 }
 
+/* What a model reported for this segment's record; also in a dry run, which pays as well. */
+static int store_spent(struct work *work, struct bobbin_error *error)
+{
+	char id[PATH_ID_BYTES];
+	int rc = path_id(work->path, work->segment.to - 1, id, error);
+	return rc < 0 ? rc : model_deriver_store_usage(work->request->deriver, work->session->log, id, error);
+}
+
 static int derive_next(bobbin_session *session, const struct segments_request *request, size_t from,
 	struct segments_report *report, bool *ret_whole, struct bobbin_error *error)
 {
@@ -465,6 +474,8 @@ static int derive_next(bobbin_session *session, const struct segments_request *r
 		return rc;
 	*ret_whole = work.segment.closed;
 	rc = derive(&work, report, error);
+	if (rc >= 0 && store_spent(&work, error) < 0)
+		rc = BOBBIN_EIO;
 	if (rc == 0) {
 		arena_release(&work.arena);
 		return 0;

@@ -33,6 +33,8 @@ struct bobbin_model {
 		char why[256];	    /* the last failure's words */
 	} rest;			    /* model_deriver.c: when it may be asked for a record again */
 	uint32_t refused, repaired; /* in the records it wrote lately */
+	struct model_usage spent;   /* model_deriver.c: on records, not in the log yet */
+	bool has_spent;
 	uint32_t factor; /* turn_request.c: by which its reports correct estimates of tokens; 0: none yet */
 };
 
@@ -103,6 +105,9 @@ int check_body(const char *dialect, struct slice body, struct bobbin_error *erro
 int turn_store_reply(bobbin_turn *turn, struct bobbin_error *error);
 /* What the provider reported of the request at hand, also of one that failed: it was paid. */
 int turn_store_usage(bobbin_turn *turn, struct bobbin_error *error);
+/* A usage line, without what log_append adds: `kind` is "chat" or "derive", `for_id` the message it was for. */
+void usage_record(const struct model_properties *properties, const struct model_usage *usage, const char *for_id,
+	const char *kind, struct buffer *out);
 /* All calls are answered: makes their results durable. */
 int turn_store_results(bobbin_turn *turn, struct bobbin_error *error);
 /* The user's message, or the start of a branch for another reply. */

@@ -99,16 +99,15 @@ int turn_store_user(bobbin_turn *turn, struct slice text, bool regenerate, struc
 
 /* {"type":"usage","for":…}: figures as reported; null for what the provider did
  * not say. */
-static void usage_record(const bobbin_turn *turn, struct buffer *out)
+void usage_record(const struct model_properties *properties, const struct model_usage *usage,
+	const char *for_id, const char *kind, struct buffer *out)
 {
-	const struct model_properties *properties = model_properties(turn->model->model);
-	const struct model_usage *usage = &turn->reply.usage;
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	json_begin_object(&writer);
 	json_member_text(&writer, "type", "usage");
-	json_member_text(&writer, "for", turn->head);
-	json_member_text(&writer, "kind", "chat");
+	json_member_text(&writer, "for", for_id);
+	json_member_text(&writer, "kind", kind);
 	json_member_text(&writer, "model", properties->name);
 	json_member_text(&writer, "provider", properties->provider);
 	json_member_text(&writer, "dialect", model_dialect_text(usage->dialect));
@@ -210,7 +209,7 @@ int turn_store_usage(bobbin_turn *turn, struct bobbin_error *error)
 	struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
 	if (!turn->reply.has_usage)
 		return 0;
-	usage_record(turn, &record);
+	usage_record(model_properties(turn->model->model), &turn->reply.usage, turn->head, "chat", &record);
 	int rc = buffer_error(&record);
 	struct slice bytes = buffer_slice(&record);
 	if (rc < 0)
