@@ -454,6 +454,9 @@ def records_by_another_model(case):
             case.ok(wrong not in text and wrong.encode() not in case.scratch.bytes(), f"{name}: {wrong} is nowhere")
         if name == "good":
             case.ok("T-4003" in text or "T-4003" in str(case.records("segment")), "good: its facts are kept", text[:3000])
+        paid = [line for line in case.records("usage") if line["kind"] == "derive"]
+        case.ok(paid and all(line["model"] == "small-model" and line["output"] > 0 for line in paid),
+                f"{name}: what the records cost is in the log", case.records("usage"))
         verified = case.run("verify", "main")
         case.equal(verified.code, 0, f"{name}: the record is verified")
         case.scratch.__exit__()
