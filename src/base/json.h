@@ -55,6 +55,8 @@ bool json_get(const struct json *object, const char *key, struct json *ret_value
 
 /* A duplicate key at the top level of `object`, if any (ret_key NULL allowed). */
 bool json_has_duplicate_key(const struct json *object, struct json *ret_key);
+/* The same of any object in `value`, at most `depth` levels down (0: only its own). */
+bool json_has_duplicate_key_within(const struct json *value, unsigned depth, struct json *ret_key);
 
 /* The number of elements or members, 0 for other types. */
 size_t json_count(const struct json *container);

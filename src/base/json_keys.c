@@ -166,3 +166,18 @@ bool json_has_duplicate_key(const struct json *object, struct json *ret_key)
 		*ret_key = found;
 	return repeats;
 }
+
+bool json_has_duplicate_key_within(const struct json *value, unsigned depth, struct json *ret_key)
+{
+	struct json_iter iter;
+	struct json key, member;
+
+	if (json_has_duplicate_key(value, ret_key))
+		return true;
+	json_iter_init(&iter, value);
+	while (depth > 0 && json_iter_next(&iter, &key, &member))
+		if ((member.type == JSON_OBJECT || member.type == JSON_ARRAY) &&
+			json_has_duplicate_key_within(&member, depth - 1, ret_key))
+			return true;
+	return false;
+}

@@ -479,6 +479,10 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 			"there is no dialect '%s'; there are openai-chat, "
 			"openai-responses and anthropic",
 			dialect ? dialect : "");
+	/* A conversation that is hidden is continued; where there is none, nothing is made up. */
+	if (plan->head == NODE_NONE && !options.record.len)
+		return error_set(error, BOBBIN_EINPUT, "there is no message to send in session %s",
+			log_info(plan->session->log)->id);
 	if (plan->tools.len) {
 		int rc = json_parse(plan->tools.data, plan->tools.len, &options.tools, error);
 		if (rc < 0)

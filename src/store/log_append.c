@@ -15,7 +15,7 @@
 #include "store/record.h"
 #include "store/scan.h"
 
-#define DUPLICATE_DEPTH 3 /* record, list, block, its parts */
+#define DUPLICATE_DEPTH 3 /* record, list, block, its parts: what lies deeper is the tools' own business */
 
 /* One record of a call. */
 struct item {
@@ -81,23 +81,6 @@ static int check_message(struct append *append, struct item *item, struct bobbin
 	return 0;
 }
 
-/* In the record, its blocks and calls, and what these are made of. What lies deeper is the tools' own
- * business. */
-static bool find_duplicate_key(const struct json *value, unsigned depth, struct json *ret_key)
-{
-	struct json_iter iter;
-	struct json key, member;
-
-	if (json_has_duplicate_key(value, ret_key))
-		return true;
-	json_iter_init(&iter, value);
-	while (depth > 0 && json_iter_next(&iter, &key, &member))
-		if ((member.type == JSON_OBJECT || member.type == JSON_ARRAY) &&
-			find_duplicate_key(&member, depth - 1, ret_key))
-			return true;
-	return false;
-}
-
 static int check_item(struct append *append, struct item *item, struct slice text, struct bobbin_error *error)
 {
 	struct bobbin_error reason = {0};
@@ -114,7 +97,7 @@ static int check_item(struct append *append, struct item *item, struct slice tex
 	if (item->kind == RECORD_SESSION)
 		return refuse(
 			error, BOBBIN_EINPUT, append, item, "session lines are written by the log itself");
-	if (find_duplicate_key(&item->record, DUPLICATE_DEPTH, &key)) {
+	if (json_has_duplicate_key_within(&item->record, DUPLICATE_DEPTH, &key)) {
 		error_set(
 			&reason, 0, "the key %.*s stands twice", key.len > 64 ? 64 : (int)key.len, key.text);
 		return refuse(error, BOBBIN_EINPUT, append, item, reason.message);

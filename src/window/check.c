@@ -124,11 +124,27 @@ static void check_surrogates(struct checker *checker, struct slice body)
 			"the first half of a surrogate pair is not followed by the second");
 }
 
+/* All but the messages, which are looked at one by one. */
+static void check_own_keys(struct checker *checker, const struct json *body)
+{
+	struct json_iter iter;
+	struct json key, value;
+
+	if (json_has_duplicate_key(body, NULL)) {
+		check_duplicate_keys(checker, body);
+		return;
+	}
+	json_iter_init(&iter, body);
+	while (json_iter_next(&iter, &key, &value))
+		if (!json_string_is(&key, "messages") && !json_string_is(&key, "input"))
+			check_duplicate_keys(checker, &value);
+}
+
 static void check_common(struct checker *checker, const struct json *body)
 {
 	struct json value;
 
-	check_duplicate_keys(checker, body);
+	check_own_keys(checker, body);
 	if (!json_get(body, "model", &value) || value.type != JSON_STRING || value.len <= 2)
 		check_fault(checker, body, "model_missing", "name a model", "\"model\" is not a name");
 	if (json_get(body, "stream", &value) && value.type != JSON_TRUE && value.type != JSON_FALSE) {

@@ -182,7 +182,7 @@ void check_duplicate_keys(struct checker *checker, const struct json *object)
 {
 	struct json key;
 
-	if (json_has_duplicate_key(object, &key))
+	if (json_has_duplicate_key_within(object, LIMIT_JSON_DEPTH, &key))
 		check_fault(checker, &key, "duplicate_key", "give it once", "the member %.*s stands twice",
 			(int)(key.len < 60 ? key.len : 60), key.text);
 }

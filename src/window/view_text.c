@@ -185,7 +185,7 @@ size_t text_depth(const char *json, size_t len)
 	return deepest;
 }
 
-/* {"invalid_arguments":"…"}: what the model wrote, when it is no object. */
+/* {"invalid_arguments":"…"}: what the model wrote, when it is no object or a key of it stands twice. */
 static void wrap_arguments(struct buffer *out, struct slice text)
 {
 	buffer_add_text(out, "{\"invalid_arguments\":\"");
@@ -200,7 +200,8 @@ static void write_arguments(struct buffer *out, struct slice text)
 	if (text_is_blank_literal(text))
 		buffer_add_text(out, "{}");
 	else if (json_parse(text.data, text.len, &value, NULL) == 0 && value.type == JSON_OBJECT &&
-		 text_depth(value.text, value.len) <= ARGUMENTS_DEPTH_MAX)
+		 text_depth(value.text, value.len) <= ARGUMENTS_DEPTH_MAX &&
+		 !json_has_duplicate_key_within(&value, ARGUMENTS_DEPTH_MAX, NULL))
 		text_copy_clean(out, value.text, value.len);
 	else
 		wrap_arguments(out, text);

@@ -255,6 +255,32 @@ static void import__all_or_none(void **state)
 	assert_int_equal(count, 2);
 }
 
+/* Nothing to answer: nothing is made up in its place. */
+static void request__without_a_message_is_refused(void **state)
+{
+	(void)state;
+	static const char *const dialects[] = {"openai-chat", "openai-responses", "anthropic"};
+	bobbin_session *session = open_session("main");
+	struct bobbin_window_options options = BOBBIN_WINDOW_OPTIONS_INIT;
+	options.model = "gpt-4o";
+	options.system = "Be terse.";
+	options.system_len = strlen(options.system);
+	for (int round = 0; round < 3; round++) {
+		bobbin_plan *plan;
+		char *body;
+		size_t len;
+		assert_int_equal(bobbin_plan_make(session, &options, &plan, &error), 0);
+		int rc = bobbin_plan_request(plan, dialects[round], &body, &len, &error);
+		assert_int_equal(rc, BOBBIN_EINPUT);
+		assert_non_null(strstr(error.message, "no message to send"));
+		bobbin_plan_free(plan);
+		if (round == 0)
+			append(session, "{\"role\":\"user\",\"content\":\"a\"}", NULL);
+		assert_int_equal(bobbin_session_rewind(session, "", &ack, &error), 0);
+	}
+	bobbin_session_close(session);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
@@ -270,6 +296,7 @@ int main(void)
 		cmocka_unit_test(null_handles__an_error_and_no_crash),
 		TEST(doctor__says_what_a_provider_would_refuse),
 		TEST(import__all_or_none),
+		TEST(request__without_a_message_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

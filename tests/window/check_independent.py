@@ -127,6 +127,12 @@ class Check:
     def duplicates(self, value, place):
         if isinstance(value, Duplicates) and value.twice:
             self.add("duplicate_key", place)
+        elif isinstance(value, dict):
+            for member in value.values():
+                self.duplicates(member, place)
+        elif isinstance(value, list):
+            for member in value:
+                self.duplicates(member, place)
 
     # The batch of calls that waits for its results.
 
