@@ -442,7 +442,9 @@ static unsigned reject_after(struct rules *rules, const struct cue *cue)
 		from++;
 	option = statement_span(statement, from, to);
 	reason = reason_after(statement, to + 1u);
-	if (option.len > OPTION_BYTES || !names_option(statement, from, to)) {
+	bool untold = !reason.len && to + 1u < statement->count; /* maybe why, without a sign of it */
+
+	if (untold || option.len > OPTION_BYTES || !names_option(statement, from, to)) {
 		option = statement->text;
 		reason.len = 0;
 		from = 0;
@@ -467,8 +469,10 @@ static unsigned reject_before(struct rules *rules, const struct cue *cue)
 		from++;
 	if (from >= cue->first || !names_option(statement, from, cue->first - 1u))
 		return 0;
-	add_rejected(rules, statement_span(statement, from, cue->first - 1u), reason,
-		rules_key(rules, from, cue->first - 1u, NULL));
+	bool untold = !reason.len && cue->last + 1u < statement->count;
+
+	add_rejected(rules, untold ? statement->text : statement_span(statement, from, cue->first - 1u),
+		reason, rules_key(rules, from, cue->first - 1u, NULL));
 	return FOUND_DECISION;
 }
 

@@ -340,7 +340,7 @@ static void rejected_option__has_its_reason(void **state)
 	DERIVE(&derived, "u We dropped plan B because the two drifted apart.", "a I see.",
 		"u No, not MongoDB, too slow.", "a What about PostgreSQL?",
 		"u Let's go with PostgreSQL 15 instead of SQLite.", "a Yes.",
-		"u Not engine-7, the license fee is too high.");
+		"u Not engine-7, the license fee is too high. Redis is off the table, the lawyers object.");
 	item = need_item(&derived, ITEM_DECISION, STATE_REJECTED, "plan B");
 	assert_true(slice_is(item->reason, "the two drifted apart"));
 	assert_int_equal(item->sources[0].place, 0);
@@ -350,6 +350,8 @@ static void rejected_option__has_its_reason(void **state)
 	need_item(&derived, ITEM_DECISION, STATE_REJECTED, "SQLite");
 	item = need_item(&derived, ITEM_DECISION, STATE_REJECTED, "engine-7");
 	assert_true(slice_is(item->reason, "the license fee is too high"));
+	/* a reason without a sign of one stays where it stands */
+	need_item(&derived, ITEM_DECISION, STATE_REJECTED, "Redis is off the table, the lawyers object.");
 	lines_release(&derived.lines);
 }
 
