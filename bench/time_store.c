@@ -7,8 +7,8 @@
  *	time_store plan DIR RUNS               plan from an open session
  *	time_store rebuild DIR RUNS            open without an index
  *	time_store fork DIR RUNS               a durable fork of the open session
- *	time_store append DIR RUNS             one durable append of 400 bytes; bytes written
- *	time_store raw DIR RUNS                the same as bare write and fdatasync
+ *	time_store append DIR RUNS             a durable append of 400 bytes, a bare write, SQLite: in turn
+ *	time_store bytes DIR RUNS              how many bytes an append writes beyond the message
  *	time_store parallel DIR THREADS RUNS   appends to a session a thread
  *	time_store raw-parallel DIR THREADS RUNS
  *	time_store sessions DIR COUNT          makes them
@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +102,9 @@ static size_t size_of_next(double median, double mean)
 /* Words, line breaks and quotes as they stand in transcripts, escaped as JSON. */
 static size_t fill_text(char *text, size_t len)
 {
-	static const char *const WORDS[] = {"the", "session", "return", "if (error)", "that", "\\n\\t", "value",
-		"0x1f", "index", "\\\"path\\\"", "and", "/usr/lib", "größer", "of", "\\n", "messages", "12", "a"};
+	static const char *const WORDS[] = {"the", "session", "return", "if (error)", "that", "\\n\\t",
+		"value", "0x1f", "index", "\\\"path\\\"", "and", "/usr/lib", "größer", "of", "\\n",
+		"messages", "12", "a"};
 	size_t at = 0;
 	while (at < len) {
 		const char *word = WORDS[next_random() % (sizeof(WORDS) / sizeof(WORDS[0]))];
@@ -126,11 +128,12 @@ static size_t fill_record(char *record, size_t number, size_t size)
 			number);
 		break;
 	case 2:
-		len = (size_t)sprintf(record, "{\"role\":\"tool\",\"tool_call_id\":\"call_%zu\",\"content\":\"",
-			number - 1);
+		len = (size_t)sprintf(record,
+			"{\"role\":\"tool\",\"tool_call_id\":\"call_%zu\",\"content\":\"", number - 1);
 		break;
 	default:
-		len = (size_t)sprintf(record, "{\"role\":\"%s\",\"content\":\"", number % 4 ? "assistant" : "user");
+		len = (size_t)sprintf(
+			record, "{\"role\":\"%s\",\"content\":\"", number % 4 ? "assistant" : "user");
 	}
 	len += fill_text(record + len, size > len + 62 ? size - len - 62 : 8); /* 60 are added by the log */
 	memcpy(record + len, "\"}", 3);
@@ -302,6 +305,10 @@ struct worker {
 	size_t runs;
 	bool raw;
 	uint64_t *times;
+	struct log *log;
+	char text[2 * RECORD_BYTES];
+	size_t len;
+	pthread_barrier_t *start;
 };
 
 static void append_raw(struct worker *worker)
@@ -311,6 +318,8 @@ static void append_raw(struct worker *worker)
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\n';
 	int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC, 0600);
+	fsync(file);
+	pthread_barrier_wait(worker->start);
 	for (size_t run = 0; run < worker->runs; run++) {
 		uint64_t start = now_ns();
 		if (write(file, line, sizeof(line)) != sizeof(line) || fdatasync(file) != 0)
@@ -323,29 +332,26 @@ static void append_raw(struct worker *worker)
 
 static void append_records(struct worker *worker)
 {
-	char id[32], text[2 * RECORD_BYTES];
+	char text[2 * RECORD_BYTES];
 	struct bobbin_error own = {0};
-	snprintf(id, sizeof(id), "append-%u", worker->number);
-	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
-	struct log *log;
-	options.id = slice_of(id);
-	check(log_create(worker->store, &options, &log, &own));
 	for (size_t run = 0; run < worker->runs; run++) {
-		struct slice record = {text, fill_record(text, run, RECORD_BYTES)};
+		struct slice record = {text, worker->len};
+		memcpy(text, worker->text, worker->len);
 		uint64_t start = now_ns();
-		check(log_append(log, &record, 1, NULL, NULL, &own));
+		check(log_append(worker->log, &record, 1, NULL, NULL, &own));
 		worker->times[run] = now_ns() - start;
 	}
-	log_close(log);
 }
 
 static void *work(void *data)
 {
 	struct worker *worker = data;
-	if (worker->raw)
+	if (worker->raw) {
 		append_raw(worker);
-	else
+	} else {
+		pthread_barrier_wait(worker->start);
 		append_records(worker);
+	}
 	return NULL;
 }
 
@@ -353,24 +359,112 @@ static void append_with(const char *what, const char *dir, unsigned threads, siz
 {
 	struct store *store = open_store(dir, STORE_SYNC_FULL);
 	struct worker *workers = calloc(threads, sizeof(*workers));
-	uint64_t *times = times_for(threads * runs), before = bytes_in(dir);
-	uint64_t start = now_ns();
+	uint64_t *times = times_for(threads * runs);
+	pthread_barrier_t barrier;
+	pthread_barrier_init(&barrier, NULL, threads + 1);
 	for (unsigned i = 0; i < threads; i++) {
-		workers[i] = (struct worker){.dir = dir, .store = store, .number = i, .runs = runs, .raw = raw};
+		char id[32];
+		workers[i] =
+			(struct worker){.dir = dir, .store = store, .number = i, .runs = runs, .raw = raw};
 		workers[i].times = times + i * runs;
+		workers[i].start = &barrier;
+		workers[i].len = fill_record(workers[i].text, 0, RECORD_BYTES);
+		snprintf(id, sizeof(id), "append-%u", i);
+		if (!raw)
+			workers[i].log = make_session(store, id);
+	}
+	for (unsigned i = 0; i < threads; i++) {
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
 			exit(1);
 	}
+	pthread_barrier_wait(&barrier);
+	uint64_t start = now_ns();
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(workers[i].thread, NULL);
 	double seconds = (double)(now_ns() - start) / 1e9;
+	pthread_barrier_destroy(&barrier);
 	printf("%s per_second %.0f\n", what, (double)(threads * runs) / seconds);
-	if (!raw)
-		printf("%s bytes_an_append %.0f\n", what,
-			(double)(bytes_in(dir) - before) / (double)(threads * runs));
+	for (unsigned i = 0; !raw && i < threads; i++)
+		log_close(workers[i].log);
 	tell(what, times, threads * runs);
 	free(times);
 	free(workers);
+	store_close(store);
+}
+
+/* ---- Beside each other ---- */
+
+/* One row a transaction, write-ahead log, synced. */
+static sqlite3_stmt *open_sqlite(const char *name, sqlite3 **ret_db)
+{
+	sqlite3_stmt *insert;
+	if (sqlite3_open(name, ret_db) ||
+		sqlite3_exec(*ret_db,
+			"pragma journal_mode=wal; pragma synchronous=full;"
+			"create table messages (id integer primary key, body text)",
+			NULL, NULL, NULL) ||
+		sqlite3_prepare_v2(*ret_db, "insert into messages (body) values (?)", -1, &insert, NULL))
+		exit(1);
+	return insert;
+}
+
+/* In turn, so that all meet the same disk: how long it takes to sync changes from one moment to the next. */
+static void time_append(const char *dir, size_t runs)
+{
+	char names[2][4096], text[2 * RECORD_BYTES], line[RECORD_BYTES];
+	uint64_t *times[3] = {times_for(runs), times_for(runs), times_for(runs)};
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	struct log *log = make_session(store, "append");
+	sqlite3 *db;
+	snprintf(names[0], sizeof(names[0]), "%s/raw", dir);
+	snprintf(names[1], sizeof(names[1]), "%s/sqlite.db", dir);
+	int raw = open(names[0], O_WRONLY | O_CREAT | O_APPEND | O_TRUNC, 0600);
+	sqlite3_stmt *insert = open_sqlite(names[1], &db);
+	memset(line, 'x', sizeof(line));
+	for (size_t run = 0; run < runs; run++) {
+		size_t len = fill_record(text, run, RECORD_BYTES);
+		struct slice record = {text, len};
+		uint64_t start = now_ns();
+		if (write(raw, line, sizeof(line)) != sizeof(line) || fdatasync(raw) != 0)
+			exit(1);
+		times[0][run] = now_ns() - start;
+		start = now_ns();
+		check(log_append(log, &record, 1, NULL, NULL, &error));
+		times[1][run] = now_ns() - start;
+		start = now_ns();
+		sqlite3_bind_text(insert, 1, text, (int)len, SQLITE_STATIC);
+		if (sqlite3_step(insert) != SQLITE_DONE || sqlite3_reset(insert))
+			exit(1);
+		times[2][run] = now_ns() - start;
+	}
+	tell("raw", times[0], runs);
+	tell("append", times[1], runs);
+	tell("sqlite", times[2], runs);
+	sqlite3_finalize(insert);
+	sqlite3_close(db);
+	close(raw);
+	unlink(names[0]);
+	unlink(names[1]);
+	log_close(log);
+	store_close(store);
+	for (int i = 0; i < 3; i++)
+		free(times[i]);
+}
+
+/* What the folder grows by, the index file's share included. */
+static void count_bytes(const char *dir, size_t runs)
+{
+	char text[2 * RECORD_BYTES];
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	struct log *log = make_session(store, "bytes");
+	uint64_t before = bytes_in(dir), given = 0;
+	for (size_t run = 0; run < runs; run++) {
+		struct slice record = {text, fill_record(text, run, RECORD_BYTES)};
+		given += record.len;
+		check(log_append(log, &record, 1, NULL, NULL, &error));
+	}
+	printf("append bytes_beyond %.0f\n", (double)(bytes_in(dir) - before - given) / (double)runs);
+	log_close(log);
 	store_close(store);
 }
 
@@ -420,7 +514,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	const char *what = argv[1], *dir = argv[2];
-	size_t count = (size_t)strtoull(argv[3], NULL, 10), more = argc > 4 ? (size_t)strtoull(argv[4], NULL, 10) : 0;
+	size_t count = (size_t)strtoull(argv[3], NULL, 10),
+	       more = argc > 4 ? (size_t)strtoull(argv[4], NULL, 10) : 0;
 	if (strcmp(what, "make") == 0)
 		make(dir, count, (double)more);
 	else if (strcmp(what, "open") == 0)
@@ -431,8 +526,10 @@ int main(int argc, char **argv)
 		time_rebuild(dir, count);
 	else if (strcmp(what, "fork") == 0)
 		time_fork(dir, count);
-	else if (strcmp(what, "append") == 0 || strcmp(what, "raw") == 0)
-		append_with(what, dir, 1, count, what[0] == 'r');
+	else if (strcmp(what, "append") == 0)
+		time_append(dir, count);
+	else if (strcmp(what, "bytes") == 0)
+		count_bytes(dir, count);
 	else if (strcmp(what, "parallel") == 0 || strcmp(what, "raw-parallel") == 0)
 		append_with(what, dir, (unsigned)count, more, what[0] == 'r');
 	else if (strcmp(what, "sessions") == 0)
