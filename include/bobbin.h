@@ -163,7 +163,8 @@ struct bobbin_session_options {
 BOBBIN_API int bobbin_session_open(bobbin_store *store, const char *id, const struct bobbin_session_options *options,
 	bobbin_session **ret_session, struct bobbin_error *error);
 
-/* Closes it and refreshes its meta file. NULL is allowed. */
+/* Closes it and refreshes its meta file. A session that this handle made, and that nothing was stored in because a record was
+ * refused, is taken away again. NULL is allowed. */
 BOBBIN_API void bobbin_session_close(bobbin_session *session);
 
 /* Takes in what other processes have appended since. */
@@ -226,7 +227,8 @@ BOBBIN_API int bobbin_session_append_text(bobbin_session *session, const char *r
 BOBBIN_API int bobbin_session_rewind(bobbin_session *session, const char *to, struct bobbin_ack *ret_ack,
 	struct bobbin_error *error);
 
-/* Another version of user message `id`: a new branch from its parent, which becomes the line. The old one stays. */
+/* Another version of user message `id`: a new branch from its parent, which becomes the line. The old one stays. The
+ * text is not empty. */
 BOBBIN_API int bobbin_session_edit(bobbin_session *session, const char *id, const char *text, size_t len,
 	struct bobbin_ack *ret_ack, struct bobbin_error *error);
 
@@ -410,7 +412,8 @@ typedef struct bobbin_import bobbin_import;
 
 /*
  * Reads a transcript and stores each of its conversations as a new session; durable on return. If anything fails,
- * no session of it is left behind. BOBBIN_EINPUT with line and offset when it cannot be read.
+ * no session of it is left behind, unless the process is killed: a session without any record that an `id` names is then
+ * taken for the one to fill. BOBBIN_EINPUT with line and offset when it cannot be read.
  */
 BOBBIN_API int bobbin_import_data(bobbin_store *store, const char *data, size_t len,
 	const struct bobbin_import_options *options, bobbin_import **ret_import, struct bobbin_error *error);

@@ -155,9 +155,17 @@ int reply_add(struct reply *reply, const struct model_event *event)
 	return rc ? rc : sticky_error(reply);
 }
 
+static bool is_blank(const struct buffer *text)
+{
+	for (size_t i = 0; i < text->len; i++)
+		if (!memchr(" \t\r\n", text->data[i], 4))
+			return false;
+	return true;
+}
+
 bool reply_is_empty(const struct reply *reply)
 {
-	return reply->text.len == 0 && reply->call_count == 0 && reply->kept_count == 0;
+	return is_blank(&reply->text) && reply->call_count == 0 && reply->kept_count == 0;
 }
 
 static void member_list(struct json_writer *writer, const char *key, const struct buffer *items)

@@ -40,7 +40,7 @@ void reply_release(struct reply *reply);
  * LIMIT_LINE_BYTES or LIMIT_CALLS_PER_MESSAGE. */
 int reply_add(struct reply *reply, const struct model_event *event);
 
-/* True if there is nothing in it for anybody: no text, no call, no sealed block but thinking. */
+/* True if there is nothing in it for anybody: no text but white space, no call, no sealed block but thinking. */
 bool reply_is_empty(const struct reply *reply);
 
 /* Appends the record, one JSON object without seq, ts or crc, which the caller may extend. Also for an

@@ -32,9 +32,11 @@ struct bobbin_session {
 	struct log *log;
 	struct segments *segments; /* segments.h */
 	struct compact_breaker {   /* compact.c: stops what leads nowhere */
-		unsigned useless; /* tries in a row that led nowhere */
-		uint64_t tokens;  /* of the view at the last of them */
+		unsigned useless;  /* tries in a row that led nowhere */
+		uint64_t tokens;   /* of the view at the last of them */
 	} breaker;
+	bool created; /* this handle made the session … */
+	bool refused; /* … and was refused a record */
 	struct bobbin_session_info info;
 	char head[BOBBIN_MESSAGE_ID_BYTES];
 };

@@ -74,7 +74,29 @@ static int title_of(const struct import_conversation *conversation, const char *
 	return copy ? 0 : BOBBIN_ENOMEM;
 }
 
-/* Appends all records; then the head stands where the transcript's stood (a
+/* The session to fill. One of the id that was asked for, of the same owner and without any record, is what an
+ * import that was killed left behind. `ret_made`: it is new. */
+static int open_target(bobbin_store *store, const struct log_create_options *create, struct log **ret_log,
+	bool *ret_made, struct bobbin_error *error)
+{
+	struct bobbin_error ignored;
+	struct log *log;
+	int rc = log_create(store->store, create, ret_log, error);
+	*ret_made = rc == 0;
+	if (rc != BOBBIN_EEXIST || !create->id.len ||
+		log_open(store->store, create->id, LOG_WRITE, &log, &ignored) < 0)
+		return rc;
+	const struct log_info *info = log_info(log);
+	if (log_node_count(log) || log_record_count(log) > 1 || log_fault_total(log) || *info->parent_id ||
+		!slice_equal(slice_of(info->owner), create->owner)) {
+		log_close(log);
+		return rc;
+	}
+	*ret_log = log;
+	return 0;
+}
+
+/* Appends all records, if none is there; then the head stands where the transcript's stood (a
  * rewind in it is no message). */
 static int append_records(
 	struct log *log, const struct import_conversation *conversation, struct bobbin_error *error)
@@ -86,7 +108,8 @@ static int append_records(
 	struct log_ack *acks = mem_alloc(count * sizeof(*acks));
 	if (!acks)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	int rc = log_append(log, conversation->records, count, NULL, acks, error);
+	const struct log_append_options first = {.check_head = true};
+	int rc = log_append(log, conversation->records, count, &first, acks, error);
 	bool moved = !rc && conversation->head < count && acks[conversation->head].node != log_head(log);
 	if (moved)
 		rc = log_node_id(log, acks[conversation->head].node, id, error);
@@ -108,7 +131,8 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	int rc = title_of(conversation, options->name, arena, &create.title);
 	if (rc < 0)
 		return error_set(error, rc, "out of memory");
-	rc = log_create(store->store, &create, &log, error);
+	bool made;
+	rc = open_target(store, &create, &log, &made, error);
 	if (rc < 0)
 		return rc;
 	memset(ret_imported, 0, sizeof(*ret_imported));
@@ -127,7 +151,7 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	if (!rc && !ret_imported->foreign_id)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	log_close(log);
-	if (rc < 0)
+	if (rc < 0 && made)
 		store_delete(store->store, slice_of(ret_imported->id), NULL);
 	return rc;
 }

@@ -24,7 +24,7 @@ static int create_log(bobbin_store *store, struct slice id, const struct bobbin_
 }
 
 static int open_log(bobbin_store *store, struct slice id, const struct bobbin_session_options *options,
-	struct log **ret_log, struct bobbin_error *error)
+	struct log **ret_log, bool *ret_created, struct bobbin_error *error)
 {
 	bool read_only = options->read_only || store->read_only;
 	if (id.len && !id_is_session(id))
@@ -38,6 +38,7 @@ static int open_log(bobbin_store *store, struct slice id, const struct bobbin_se
 	if (!create)
 		return log_open(store->store, id, read_only ? LOG_READ : LOG_WRITE, ret_log, error);
 	int rc = create_log(store, id, options, ret_log, error);
+	*ret_created = rc == 0;
 	if (rc == BOBBIN_EEXIST && !options->must_not_exist) /* another process was faster */
 		rc = log_open(store->store, id, LOG_WRITE, ret_log, error);
 	return rc;
@@ -55,7 +56,7 @@ int bobbin_session_open(bobbin_store *store, const char *id, const struct bobbin
 	bobbin_session *session = mem_alloc_zero(sizeof(*session));
 	if (!session)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	rc = open_log(store, slice_of(id ? id : ""), &all, &session->log, error);
+	rc = open_log(store, slice_of(id ? id : ""), &all, &session->log, &session->created, error);
 	if (rc < 0) {
 		mem_free(session);
 		return rc;
@@ -66,13 +67,27 @@ int bobbin_session_open(bobbin_store *store, const char *id, const struct bobbin
 	return 0;
 }
 
+/* A session that was made for a record that was refused is taken away again, unless anybody has put something
+ * in it. Failure is ignored: an empty session does no harm. */
+static void close_log(bobbin_session *session)
+{
+	char id[BOBBIN_SESSION_ID_BYTES] = "";
+	struct log_record header;
+	bool unused = session->created && session->refused && log_record(session->log, 0, &header) == 0;
+	memcpy(id, log_info(session->log)->id, strnlen(log_info(session->log)->id, sizeof(id) - 1));
+	log_close(session->log);
+	if (unused)
+		store_delete_unused(
+			session->store->store, slice_of(id), header.offset + header.length + 1, NULL);
+}
+
 void bobbin_session_close(bobbin_session *session)
 {
 	if (!session)
 		return;
 	if (session->process == platform_process()) /* in a child the meta file is the
 						       parent's to write */
-		log_close(session->log);
+		close_log(session);
 	segments_free(session->segments);
 	mem_free(session);
 }
@@ -184,17 +199,14 @@ static int check_is_message(const char *record, size_t len, struct bobbin_error 
 	return 0;
 }
 
-int bobbin_session_append(bobbin_session *session, const char *record, size_t len, const char *expect_head,
+static int append_message(bobbin_session *session, const char *record, size_t len, const char *expect_head,
 	struct bobbin_ack *ret_ack, struct bobbin_error *error)
 {
 	struct log_append_options options = {0};
 	const struct slice bytes = {record, len};
 	struct log_ack ack;
-	int rc = SESSION_CHECK(session, error);
-	if (!rc && !record)
-		rc = error_set(error, BOBBIN_EINVAL, "append needs a record");
-	if (!rc)
-		rc = check_is_message(record, len, error);
+	int rc = record ? check_is_message(record, len, error)
+			: error_set(error, BOBBIN_EINVAL, "append needs a record");
 	if (rc < 0)
 		return rc;
 	options.check_head = expect_head != NULL;
@@ -207,6 +219,17 @@ int bobbin_session_append(bobbin_session *session, const char *record, size_t le
 			*expect_head ? expect_head : "before the first message");
 	if (!rc && ret_ack)
 		ack_fill(session->log, &ack, ret_ack);
+	return rc;
+}
+
+int bobbin_session_append(bobbin_session *session, const char *record, size_t len, const char *expect_head,
+	struct bobbin_ack *ret_ack, struct bobbin_error *error)
+{
+	int rc = SESSION_CHECK(session, error);
+	if (rc < 0)
+		return rc;
+	rc = append_message(session, record, len, expect_head, ret_ack, error);
+	session->refused |= rc < 0;
 	return rc;
 }
 
@@ -296,6 +319,9 @@ int bobbin_session_edit(bobbin_session *session, const char *id, const char *tex
 		return rc;
 	if (!id || (!text && len))
 		return error_set(error, BOBBIN_EINVAL, "edit needs a message id and a text");
+	if (!len)
+		return error_set(
+			error, BOBBIN_EINVAL, "a message is not empty; to go back before %s, rewind", id);
 	rc = log_refresh(session->log, error);
 	if (!rc)
 		rc = log_find(session->log, slice_of(id), &number, error);

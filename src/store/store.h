@@ -107,6 +107,9 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
  * On return with 0 the folder is synced: it will not come back.
  */
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error);
+/* The same, but only if its log has exactly that many bytes, the header say: BOBBIN_ECONFLICT if it has not.
+ */
+int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error);
 
 /*
  * The turn lock of a session: at most one turn at a time over all processes. The kernel lets go of it when

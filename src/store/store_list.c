@@ -486,9 +486,21 @@ static int sync_folder(struct store *store, struct bobbin_error *error)
 	return os < 0 ? error_set_os(error, -os, "cannot sync %s", store->path) : 0;
 }
 
+static int check_bytes(
+	struct store *store, const char *id, int file, uint64_t bytes, struct bobbin_error *error)
+{
+	struct file_info info;
+	int os = store->platform->info(store->platform->context, file, &info);
+
+	if (os < 0)
+		return error_set_os(error, -os, "cannot examine the log of %s", id);
+	return info.size == bytes ? 0 : error_set(error, BOBBIN_ECONFLICT, "session %s is in use", id);
+}
+
 /* `id` is NUL-terminated. The log goes first: what a crash leaves behind is no session. Without a log, what
  * such a crash left is taken away. */
-static int delete_locked(struct store *store, const char *id, struct bobbin_error *error)
+static int delete_locked(
+	struct store *store, const char *id, const uint64_t *only_bytes, struct bobbin_error *error)
 {
 	char name[LOG_NAME_BYTES];
 	int file = -1;
@@ -500,6 +512,8 @@ static int delete_locked(struct store *store, const char *id, struct bobbin_erro
 	bool gone = rc == BOBBIN_ENOTFOUND;
 	if (!rc) {
 		rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, id, error);
+		if (!rc && only_bytes)
+			rc = check_bytes(store, id, file, *only_bytes, error);
 		if (!rc)
 			rc = refuse_if_referred_to(store, id, error);
 		if (!rc)
@@ -513,7 +527,8 @@ static int delete_locked(struct store *store, const char *id, struct bobbin_erro
 	return rc;
 }
 
-int store_delete(struct store *store, struct slice id, struct bobbin_error *error)
+static int delete_session(
+	struct store *store, struct slice id, const uint64_t *only_bytes, struct bobbin_error *error)
 {
 	struct turn_lock *turn;
 	struct file_info info;
@@ -539,9 +554,19 @@ int store_delete(struct store *store, struct slice id, struct bobbin_error *erro
 		return rc;
 	rc = store_turn_lock(store, id, 0, &turn, error);
 	if (!rc) {
-		rc = delete_locked(store, name, error);
+		rc = delete_locked(store, name, only_bytes, error);
 		store_turn_unlock(turn);
 	}
 	file_close(store->platform, lock);
 	return rc;
+}
+
+int store_delete(struct store *store, struct slice id, struct bobbin_error *error)
+{
+	return delete_session(store, id, NULL, error);
+}
+
+int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error)
+{
+	return delete_session(store, id, &bytes, error);
 }

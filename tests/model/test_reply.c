@@ -102,6 +102,9 @@ static void empty__says_so(void **state)
 	event = sealed_event("{\"type\":\"reasoning\"}");
 	assert_int_equal(reply_add(&reply, &event), 0);
 	assert_true(reply_is_empty(&reply)); /* thoughts answer nothing */
+	event = (struct model_event){.type = MODEL_EVENT_TEXT, .text = SLICE_LITERAL(" \n\t\r\n")};
+	assert_int_equal(reply_add(&reply, &event), 0);
+	assert_true(reply_is_empty(&reply)); /* nor does white space */
 	event = sealed_event("{}");
 	assert_int_equal(reply_add(&reply, &event), 0);
 	assert_false(reply_is_empty(&reply));

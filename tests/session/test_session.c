@@ -281,6 +281,71 @@ static void request__without_a_message_is_refused(void **state)
 	bobbin_session_close(session);
 }
 
+static int import_one(const char *id, const char *owner)
+{
+	static const char one[] = "[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":\"b\"}]";
+	struct bobbin_import_options options = BOBBIN_IMPORT_OPTIONS_INIT;
+	bobbin_import *import;
+	options.id = id;
+	options.owner = owner;
+	int rc = bobbin_import_data(store, one, sizeof(one) - 1, &options, &import, &error);
+	if (!rc) {
+		assert_int_equal(bobbin_import_get(import, 0)->messages_on_line, 2);
+		bobbin_import_free(import);
+	}
+	return rc;
+}
+
+/* An import that was killed leaves a session without a record; again is then possible, into that one only. */
+static void import__again_after_it_was_killed(void **state)
+{
+	(void)state;
+	bobbin_session_close(open_session("left"));
+	assert_int_equal(import_one("left", "ana"), BOBBIN_EEXIST);
+	assert_int_equal(import_one("left", NULL), 0);
+	assert_int_equal(import_one("left", NULL), BOBBIN_EEXIST);
+	bobbin_session *session = open_session("left");
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:a|a:b");
+	bobbin_session_close(session);
+	session = open_session("used");
+	assert_int_equal(append(session, "{\"role\":\"user\",\"content\":\"x\"}", NULL), 0);
+	assert_int_equal(bobbin_session_rewind(session, "", &ack, &error), 0);
+	assert_int_equal(import_one("used", NULL), BOBBIN_EEXIST);
+	bobbin_session_close(session);
+}
+
+static void append__refused_first_record_leaves_no_session(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("new"), *other;
+	assert_int_equal(append(session, "{\"role\":\"user\"", NULL), BOBBIN_EINPUT);
+	bobbin_session_close(session);
+	assert_false(scratch_exists(scratch_dir, "new.jsonl"));
+	/* What anybody stored in it keeps it; so does that nothing was tried. */
+	session = open_session("new");
+	other = open_session("new");
+	assert_int_equal(append(session, "{\"role\":\"nobody\",\"content\":\"a\"}", NULL), BOBBIN_EINPUT);
+	assert_int_equal(append(other, "{\"role\":\"user\",\"content\":\"a\"}", NULL), 0);
+	bobbin_session_close(session);
+	assert_int_equal(append(other, "{\"role\":\"assistant\",\"content\":\"b\"}", NULL), 0);
+	assert_string_equal(line_of(other, line, sizeof(line)), "u:a|a:b");
+	bobbin_session_close(other);
+	bobbin_session_close(open_session("empty"));
+	assert_int_equal(bobbin_session_open(store, "empty", &(struct bobbin_session_options){
+		sizeof(struct bobbin_session_options), .must_exist = 1}, &session, &error), 0);
+	bobbin_session_close(session);
+}
+
+static void edit__to_nothing_is_refused(void **state)
+{
+	(void)state;
+	bobbin_session *session = open_session("main");
+	append(session, "{\"role\":\"user\",\"content\":\"one\"}", NULL);
+	assert_int_equal(bobbin_session_edit(session, "m1", "", 0, &ack, &error), BOBBIN_EINVAL);
+	assert_string_equal(line_of(session, line, sizeof(line)), "u:one");
+	bobbin_session_close(session);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
@@ -297,6 +362,9 @@ int main(void)
 		TEST(doctor__says_what_a_provider_would_refuse),
 		TEST(import__all_or_none),
 		TEST(request__without_a_message_is_refused),
+		TEST(import__again_after_it_was_killed),
+		TEST(append__refused_first_record_leaves_no_session),
+		TEST(edit__to_nothing_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
