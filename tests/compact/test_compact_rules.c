@@ -502,6 +502,28 @@ static void numbered_things__are_different_things(void **state)
 }
 
 /* What has no cue is a task at the beginning of a conversation, and nothing where a later segment begins. */
+static void habit__is_a_rule_and_a_task_only_if_something_else_is_asked_for(void **state)
+{
+	struct derived derived;
+	(void)state;
+
+	DERIVE(&derived, "u Please use tabs instead of spaces everywhere.", "a Fine.",
+		"u Add a login page and use tabs everywhere.", "a Done.", "u Commits need a ticket number.",
+		"a Fine.", "u Keep in mind that for auto commits we have the full change.", "a I see.",
+		"u check if a defensive copy is needed, and if it must be deep.");
+	need_item(&derived, ITEM_CONSTRAINT, STATE_BINDING, "Please use tabs instead of spaces everywhere.");
+	need_item(&derived, ITEM_CONSTRAINT, STATE_BINDING, "Add a login page and use tabs everywhere.");
+	need_item(&derived, ITEM_CONSTRAINT, STATE_BINDING, "Commits need a ticket number.");
+	assert_int_equal(count_items(&derived.record, ITEM_CONSTRAINT), 3);
+	need_item(&derived, ITEM_TASK, STATE_OPEN, "Add a login page and use tabs everywhere.");
+	need_item(&derived, ITEM_TASK, STATE_OPEN,
+		"check if a defensive copy is needed, and if it must be deep.");
+	assert_int_equal(count_items(&derived.record, ITEM_TASK), 2);
+	need_item(&derived, ITEM_FACT, STATE_NONE,
+		"Keep in mind that for auto commits we have the full change.");
+	lines_release(&derived.lines);
+}
+
 static void plain_statement__is_a_task_only_at_the_beginning(void **state)
 {
 	struct derived derived;
@@ -983,6 +1005,7 @@ int main(void)
 		cmocka_unit_test(two_addresses__the_active_one_is_told_as_such),
 		cmocka_unit_test(later_value_of_a_name__supersedes),
 		cmocka_unit_test(numbered_things__are_different_things),
+		cmocka_unit_test(habit__is_a_rule_and_a_task_only_if_something_else_is_asked_for),
 		cmocka_unit_test(plain_statement__is_a_task_only_at_the_beginning),
 		cmocka_unit_test(b10_six_opaque_facts__are_all_there),
 		cmocka_unit_test(value_of_a_result__is_a_fact_once_somebody_mentions_it),
