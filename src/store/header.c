@@ -123,7 +123,7 @@ static int parse_settings(const struct json *record, struct session_line *line, 
 
 static int parse_ancestry(const struct json *record, struct session_line *line, struct bobbin_error *error)
 {
-	bool has_count, has_seq, has_end, has_hash;
+	bool has_count, has_seq, has_end, has_hash, has_size;
 	int rc;
 
 	if ((rc = get_id(record, "parentId", line->parent_id, error)) < 0 ||
@@ -133,6 +133,7 @@ static int parse_ancestry(const struct json *record, struct session_line *line, 
 			0 ||
 		(rc = get_count(record, "parentSeq", INT64_MAX, &has_seq, &line->parent_seq, error)) < 0 ||
 		(rc = get_count(record, "parentEnd", INT64_MAX, &has_end, &line->parent_end, error)) < 0 ||
+		(rc = get_count(record, "parentSize", INT64_MAX, &has_size, &line->parent_size, error)) < 0 ||
 		(rc = get_hash(record, &has_hash, &line->parent_hash, error)) < 0)
 		return rc;
 	line->has_parent = line->parent_id[0] != '\0';
@@ -187,6 +188,7 @@ static bool copy_ancestry(
 	into->parent_seq = from->parent_seq;
 	into->parent_end = from->parent_end;
 	into->parent_hash = from->parent_hash;
+	into->parent_size = from->parent_size;
 	return true;
 }
 
@@ -249,6 +251,8 @@ static void add_ancestry(struct json_writer *writer, const struct session_line *
 	json_member_uint(writer, "parentSeq", line->parent_seq);
 	json_member_uint(writer, "parentEnd", line->parent_end);
 	json_member_text(writer, "parentHash", hash);
+	if (line->parent_size)
+		json_member_uint(writer, "parentSize", line->parent_size);
 	if (strcmp(line->base_id, line->parent_id) != 0)
 		json_member_text(writer, "base", line->base_id);
 }

@@ -3,7 +3,7 @@
  * What a session line says: the header, session lines appended later, and (with the same names) meta.json.
  *
  *	{"type":"session","id":"s-8f3a","owner":"ana","v":1,"segment_bytes":16384,
- *	 "parentId":"main","forkedAt":4,"through":"m4","parentSeq":4,"parentEnd":512,"parentHash":"0123456789abcdef",
+ *	 "parentId":"main","forkedAt":4,"through":"m4","parentSeq":4,"parentEnd":512,"parentHash":"0123456789abcdef","parentSize":900,
  *	 "base":"s-0001",                        only if `through` lies in a log other than the parent's own
  *	 "ts":"…","crc":"…"}
  *
@@ -38,6 +38,7 @@ struct session_line {
 	char base_id[LIMIT_SESSION_ID_BYTES + 1]; /* parent_id if not said */
 	char through[PATH_ID_BYTES];
 	uint64_t forked_at, parent_seq, parent_end, parent_hash;
+	uint64_t parent_size; /* of the base's log when it was forked; 0: not said */
 };
 
 #define SESSION_LINE_INIT                                                                                    \

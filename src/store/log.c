@@ -94,6 +94,7 @@ void log_set_info(struct log *log)
 		.parent_seq = ancestry->parent_seq,
 		.parent_end = ancestry->parent_end,
 		.parent_hash = ancestry->parent_hash,
+		.parent_size = ancestry->parent_size,
 	};
 }
 

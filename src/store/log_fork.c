@@ -103,6 +103,7 @@ static int describe(struct log *parent, uint32_t cut, struct session_line *line,
 	line->parent_seq = node.seq;
 	line->parent_end = node.offset + node.length;
 	line->parent_hash = node.chain;
+	line->parent_size = holder->index.state.position.offset;
 	*ret_holder = holder;
 	return log_node_id(parent, cut, line->through, error);
 }

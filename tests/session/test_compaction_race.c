@@ -337,9 +337,16 @@ static void fork_meanwhile__has_its_own_view(void **state)
 	expect_raw(request, 1, 5);
 	assert_lacks(request, "Answer 6.");
 	free(request);
-	request = request_of(two, &window); /* all that the parent's record covers is its own, too */
+	request = request_of(two, &window); /* what the parent committed later changes nothing here */
+	expect_raw(request, 1, 10);
+	free(request);
+	struct bobbin_forked later;
+	assert_int_equal(bobbin_session_fork(session, "m20", &options, &later, &error), 0);
+	bobbin_session *three = open_session(later.id);
+	request = request_of(three, &window); /* what it had committed before the fork counts */
 	expect_record(request);
 	free(request);
+	bobbin_session_close(three);
 	say_user(two, "Only in the fork.");
 	refresh(session);
 	request = request_of(session, &window);
