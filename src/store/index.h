@@ -127,6 +127,8 @@ void index_release(struct index *index);
  * part of the log when the file fails. BOBBIN_ENOMEM, BOBBIN_EIO: nothing was taken. */
 int index_attach(struct index *index, struct index_file *file,
 	int (*reload)(void *data, struct index *ret_index), void *data);
+/* The file has failed: what was in it is read from the log again, and must be the same. */
+void index_reload(const struct index *index);
 /* 0, or why an answer since the last call may be wrong; the next one is tried anew. */
 int index_take_failure(const struct index *index);
 
@@ -154,6 +156,7 @@ uint32_t index_record_count(const struct index *index);		    /* own ones */
 uint32_t index_record_of(const struct index *index, uint32_t node); /* the number of an own node's record */
 /* Of a node that is not there: an entry without parent, at depth 0. */
 struct index_node index_node(const struct index *index, uint32_t node);
+struct index_node index_own(const struct index *index, uint32_t ordinal);
 struct index_control index_control(const struct index *index, uint32_t control); /* own ones only */
 /* An own record by its number: true if it is a control record, else it is the node ret_node. */
 bool index_record(
