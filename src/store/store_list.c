@@ -512,10 +512,9 @@ static int delete_locked(
 	bool gone = rc == BOBBIN_ENOTFOUND;
 	if (!rc) {
 		rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, id, error);
-		if (!rc && only_bytes)
-			rc = check_bytes(store, id, file, *only_bytes, error);
 		if (!rc)
-			rc = refuse_if_referred_to(store, id, error);
+			rc = only_bytes ? check_bytes(store, id, file, *only_bytes, error)
+					: refuse_if_referred_to(store, id, error);
 		if (!rc)
 			rc = unlink_one(store, "", id, SUFFIX, error);
 	}
