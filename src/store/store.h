@@ -107,8 +107,8 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
  * On return with 0 the folder is synced: it will not come back.
  */
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error);
-/* The same, but only if its log has exactly that many bytes, the header say: BOBBIN_ECONFLICT if it has not.
- */
+/* The same for a session without a record, from which nothing can be inherited: only if its log has exactly
+ * `bytes`, those of its header, else BOBBIN_ECONFLICT. Forks are not looked for. */
 int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error);
 
 /*
