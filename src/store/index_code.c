@@ -7,7 +7,6 @@
 #include "base/hash.h"
 
 #define MAGIC UINT64_C(0x3158444e49424f42) /* "BOBINDX1" */
-#define FORMAT 1
 #define HASHED "hashes are those of this build"
 #define TRAILER_MAX (INDEX_BLOCK_BYTES * 2)
 
@@ -126,8 +125,10 @@ static void code_places(struct coder *coder, struct index_trailer *trailer)
 static bool code_trailer(struct coder *coder, struct index_trailer *trailer)
 {
 	uint64_t modified = (uint64_t)trailer->modified_ns;
-	bool good = code_fixed(coder, FORMAT) && code_fixed(coder, TOKEN_CLASSES_VERSION) &&
-		    code_fixed(coder, RECORD_KINDS) && code_fixed(coder, hash_bytes(HASHED, sizeof(HASHED)));
+	bool good = code_fixed(coder, INDEX_VERSION) &&
+		    code_fixed(coder, hash_bytes(BOBBIN_VERSION, sizeof(BOBBIN_VERSION))) &&
+		    code_fixed(coder, TOKEN_CLASSES_VERSION) && code_fixed(coder, RECORD_KINDS) &&
+		    code_fixed(coder, hash_bytes(HASHED, sizeof(HASHED)));
 
 	if (!good)
 		return false;

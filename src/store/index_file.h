@@ -30,6 +30,9 @@
 #include "base/platform.h"
 #include "store/index.h"
 
+/* Changes whenever entries do, or the rules by which they come about (index_add.c). Another release's files are not
+ * used in any case. */
+#define INDEX_VERSION 2
 #define INDEX_BLOCK_BYTES 4096
 #define INDEX_ALIGN 512
 #define INDEX_NODE_BYTES 152
