@@ -418,6 +418,7 @@ static int sync_log(struct log *log, struct bobbin_error *error)
 	if (rc == 0)
 		return 0;
 	log->sync_failed = true;
+	log_mark_unsynced(log);
 	error_set_os(error, -rc, "cannot sync %s; whether it is stored is unknown: open it anew", log->name);
 	if (error)
 		error->code = BOBBIN_EUNKNOWN;

@@ -113,8 +113,10 @@ static int sync_ancestors(const struct log *log, struct bobbin_error *error)
 {
 	for (; log; log = log->base) {
 		int rc = log->platform->sync_data(log->platform->context, log->file);
-		if (rc < 0)
+		if (rc < 0) {
+			log_mark_unsynced(log);
 			return error_set_os(error, -rc, "cannot sync %s", log->name);
+		}
 	}
 	return 0;
 }

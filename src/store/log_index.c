@@ -25,6 +25,50 @@ int store_cache_dir(const struct store *store, bool make)
 	return dir;
 }
 
+static void mark_name(const char *id, char ret_name[LOG_NAME_BYTES])
+{
+	size_t len = strlen(id);
+
+	memcpy(ret_name, id, len);
+	memcpy(ret_name + len, ".unsynced", sizeof(".unsynced"));
+}
+
+void log_mark_unsynced(const struct log *log)
+{
+	char name[LOG_NAME_BYTES];
+	int file, dir = store_cache_dir(log->store, true);
+
+	if (dir < 0)
+		return;
+	mark_name(log->id, name);
+	if (file_open(log->platform, dir, name, O_WRONLY | O_CREAT | O_APPEND, &file, NULL, NULL) == 0)
+		file_close(log->platform, file);
+	file_close(log->platform, dir);
+}
+
+bool log_is_marked_unsynced(const struct log *log, int dir)
+{
+	struct file_info info;
+	char name[LOG_NAME_BYTES];
+
+	mark_name(log->id, name);
+	return log->platform->info_at(log->platform->context, dir, name, &info) == 0;
+}
+
+void store_forget_caches(const struct store *store, const char *id)
+{
+	char name[LOG_NAME_BYTES];
+	int dir = store_cache_dir(store, false);
+
+	if (dir < 0)
+		return;
+	index_name(id, name);
+	store->platform->unlink_at(store->platform->context, dir, name, 0);
+	mark_name(id, name);
+	store->platform->unlink_at(store->platform->context, dir, name, 0);
+	file_close(store->platform, dir);
+}
+
 void index_name(const char *id, char ret_name[LOG_NAME_BYTES])
 {
 	size_t len = strlen(id);

@@ -82,6 +82,11 @@ void index_name(const char *id, char ret_name[LOG_NAME_BYTES]);
 /* Writes what came since, if that is much. What was read must be durable; `unsynced`: it is synced first. */
 void log_save_index(struct log *log, bool unsynced);
 
+/* A sync failed: the kernel may have forgotten what it could not write, and later syncs say nothing of that. From then
+ * on no index file covers more of this log. */
+void log_mark_unsynced(const struct log *log);
+bool log_is_marked_unsynced(const struct log *log, int dir);
+
 /* Turns a failure of the index into `rc`'s place. */
 int log_checked(const struct log *log, int rc, struct bobbin_error *error);
 

@@ -494,11 +494,17 @@ void log_save_index(struct log *log, bool unsynced)
 	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || log->broken || log->has_pending ||
 		log->index.state.position.tail_open || !is_much(log))
 		return;
-	if (unsynced && platform->sync_data(platform->context, log->file) < 0)
+	if (unsynced && platform->sync_data(platform->context, log->file) < 0) {
+		log_mark_unsynced(log);
 		return;
+	}
 	int dir = store_cache_dir(log->store, true);
 	if (dir < 0)
 		return;
+	if (log_is_marked_unsynced(log, dir)) {
+		file_close(platform, dir);
+		return;
+	}
 	/* Also when it fails: it is tried again when there is as much more. */
 	log->saved_bytes = log->index.state.position.offset;
 	log->saved_records = index_record_count(&log->index);

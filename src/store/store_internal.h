@@ -16,7 +16,8 @@ struct store {
 #define STORE_CACHE_NAME ".cache"
 /* The folder of caches, or negative; it is made if `make`. */
 int store_cache_dir(const struct store *store, bool make);
-/* Takes a session's index away. */
+/* Takes all caches of a session away; its index. */
+void store_forget_caches(const struct store *store, const char *id);
 void store_discard_index(const struct store *store, const char *id);
 
 #define STORE_LOCK_NAME                                                                                      \

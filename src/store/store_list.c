@@ -453,7 +453,7 @@ static int unlink_beside(struct store *store, const char *id, int file, struct b
 {
 	int rc = 0;
 
-	store_discard_index(store, id);
+	store_forget_caches(store, id);
 	for (size_t i = 0; !rc && i < BESIDE_LOG_COUNT; i++)
 		rc = strcmp(BESIDE_LOG[i].after, ".jsonl.tmp") == 0
 			     ? unlink_temporary(store, id, file, error)

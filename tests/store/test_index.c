@@ -604,6 +604,11 @@ static void index__covers_only_what_was_synced(void **state)
 	assert_false(scratch_exists(world.dir, MAIN_INDEX));
 	log_close(log);
 	fail_platform_heal(&world.platform);
+	/* A later sync says nothing of what that one may have lost. */
+	log = world_log(&world, "main", LOG_READ);
+	assert_false(scratch_exists(world.dir, MAIN_INDEX));
+	log_close(log);
+	unlink(scratch_path(world.dir, ".cache/main.unsynced"));
 	log = world_log(&world, "main", LOG_READ);
 	assert_true(scratch_exists(world.dir, MAIN_INDEX));
 	log_close(log);
@@ -685,6 +690,34 @@ static void index__nth_failure_while_it_is_written(void **state)
 			break;
 	}
 	log_close(log);
+	world_close(&world);
+}
+
+/* The kernel may have forgotten what a failed sync could not write: nobody covers it, also after syncs that
+ * work. */
+static void index__stops_where_a_sync_failed(void **state)
+{
+	(void)state;
+	struct world world;
+	struct bobbin_error error = {0};
+	world_open_indexing(&world);
+	struct log *log = world_create(&world, "main"), *other = world_log(&world, "main", LOG_WRITE);
+	say(log, "user", "synced");
+	fail_platform_plan(&world.platform, CALL_SYNC_DATA, 1, EIO);
+	assert_int_equal(try_add(log, "{\"role\":\"user\",\"content\":\"lost?\"}", &error), BOBBIN_EUNKNOWN);
+	fail_platform_heal(&world.platform);
+	say(other, "user", "after");
+	char *expected = dump(other);
+	log_close(other);
+	log_close(log);
+	log = world_log(&world, "main", LOG_READ);
+	assert_true(has_index(log));
+	assert_int_equal(log->index.first_node, 1);
+	assert_dump(log, expected);
+	log_close(log);
+	free(expected);
+	assert_int_equal(store_delete(world.store, slice_of("main"), NULL), 0);
+	assert_false(scratch_exists(world.dir, ".cache/main.unsynced"));
 	world_close(&world);
 }
 
@@ -802,6 +835,7 @@ int main(void)
 		cmocka_unit_test(index__covers_only_what_was_synced),
 		cmocka_unit_test(index__nth_failure),
 		cmocka_unit_test(index__nth_failure_while_it_is_written),
+		cmocka_unit_test(index__stops_where_a_sync_failed),
 		cmocka_unit_test(index__deleted_with_its_session),
 		cmocka_unit_test(catalogue__lists_what_the_logs_say),
 	};
