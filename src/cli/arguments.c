@@ -17,7 +17,6 @@ enum option_kind {
 	OPTION_COUNT,
 	OPTION_SIGNED,
 	OPTION_SHARE,
-	OPTION_TRIGGER,
 	OPTION_RANGE,
 	OPTION_SYNC
 };
@@ -83,7 +82,7 @@ static const struct option options[] = {
 	{"window", OPTION_COUNT, AT(window), "N", "the model's window in tokens"},
 	{"output-reserve", OPTION_SIGNED, AT(output_reserve), "N", "tokens kept for the answer"},
 	{"margin", OPTION_SIGNED, AT(margin), "N", "tokens kept free (default 2 %)"},
-	{"trigger", OPTION_TRIGGER, AT(trigger), "X",
+	{"trigger", OPTION_SHARE, AT(trigger), "X",
 		"share of the history budget that is too full (default 0.7)"},
 	{"trigger-tokens", OPTION_COUNT, AT(trigger_tokens), "N", "the same in tokens"},
 	{"target", OPTION_SHARE, AT(target), "SHARE", "to come down to (default 0.4)"},
@@ -183,9 +182,6 @@ static int option_set(struct arguments *arguments, const struct option *option, 
 		break;
 	case OPTION_SHARE:
 		good = parse_share(value, (double *)member);
-		break;
-	case OPTION_TRIGGER:
-		good = strcmp(value, "auto") == 0 || parse_share(value, (double *)member);
 		break;
 	case OPTION_RANGE:
 		good = parse_range(value, (uint64_t *)member);

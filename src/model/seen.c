@@ -221,7 +221,7 @@ static int add_system(struct reader *reader, const struct json *content)
 static int add_call_object(
 	struct reader *reader, const struct json *call, const char *id_key, const char *input_key)
 {
-	struct slice id, name;
+	struct slice id, name = {NULL, 0};
 	struct json arguments = {.type = JSON_ABSENT}, function;
 	int rc = member_of(reader, call, id_key, &id);
 	if (!json_get(call, "function", &function))
