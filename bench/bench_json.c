@@ -5,9 +5,9 @@
  *	bench_json [FOLDER]     default $BOBBIN_TRANSCRIPTS, else a corpus made here
  *
  * Documents are the lines of *.jsonl and the whole of *.json. Left out, and counted, are those which one of
- *the three refuses or reads differently (duplicate keys, lone surrogates); the number of values must then be
- *equal. The contenders take turns, and the median of the runs is printed. bobbin builds no tree, so its
- *parsing alone is shown beside parsing and visiting every value, and beside decoding every string as well.
+ * the three refuses or reads differently (duplicate keys, lone surrogates); the number of values must then be
+ * equal. The contenders take turns, and the median of the runs is printed. bobbin builds no tree, so its
+ * parsing alone is shown beside parsing and visiting every value, and beside decoding every string as well.
  */
 #include <ftw.h>
 #include <stdio.h>

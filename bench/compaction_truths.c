@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Planted truths: what of them is in the record at several budgets, and whether what is not is behind a
- *pointer.
+ * pointer.
  *
  *	✓ holds   ✗ does not   → not all is shown: the record is full, the rest is behind a pointer that says
- *so
+ * so
  */
 #include <dirent.h>
 #include <stdio.h>

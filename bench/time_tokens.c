@@ -5,8 +5,8 @@
  *	time_tokens ENCODING RUNS FILE…
  *
  * A line for each file: tokens, milliseconds of the first count with an empty cache, median of RUNS more,
- *median of an estimate, the estimate; last the process's peak of resident memory in kB, the longest text not
- *counted.
+ * median of an estimate, the estimate; last the process's peak of resident memory in kB, the longest text not
+ * counted.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How long a plan takes when the counts are known: lines of n messages whose items come from memory in
- *constant time. window.sh runs it beside a peer.
+ * constant time. window.sh runs it beside a peer.
  *
  *	time_window COUNT…      one line each: messages, items asked, median, least and 99th percentile in
- *nanoseconds
+ * nanoseconds
  */
 #include <stdio.h>
 #include <stdlib.h>

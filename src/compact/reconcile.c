@@ -4,7 +4,7 @@
  *
  *	m1   constraint  Do NOT push to main.           key "push main"
  *	m30  signal      You may push to main now.      key "push main", lifted        → m1 is lifted, proof
- *m30
+ * m30
  *
  * A signal whose text is an item's text means that item. Otherwise it means the earlier items of its
  * kind with which it has the most words in common, if that is at least half of the words of the shorter

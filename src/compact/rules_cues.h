@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Cue phrases: what the rules deriver listens for, by language. The phrases are data (cues/<language>.txt,
- *one a line under the heading of its kind), turned into the tables below by make_cues.py when the library is
- *built.
+ * one a line under the heading of its kind), turned into the tables below by make_cues.py when the library is
+ * built.
  *
  *	[rule]                          the sentence states a rule
  *	^ don't/do+not                  at the start of a clause only; two ways to write it
@@ -12,8 +12,8 @@
  * Invariants:
  * (1) A word is known by its number; word 0 is "not in any file".
  * (2) Phrases are sorted by their words, a phrase before those it begins; those of word w are
- *cue_phrases[cue_first[w]] to [cue_first[w + 1]). (3) Words are compared folded: lower case, Latin letters
- *without accents, full-width forms as ASCII.
+ * cue_phrases[cue_first[w]] to [cue_first[w + 1]). (3) Words are compared folded: lower case, Latin letters
+ * without accents, full-width forms as ASCII.
  */
 #ifndef COMPACT_RULES_CUES_H
 #define COMPACT_RULES_CUES_H

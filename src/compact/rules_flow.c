@@ -4,12 +4,12 @@
  *
  *	user       Fix the login. Do not touch the API.    task (open) "Fix the login."; a rule
  *	assistant  Fixed.                                  signal: the latest open task is done, unless the
- *user complains user       Thanks! Now write the release notes.    signal: done; task (open)
+ * user complains user       Thanks! Now write the release notes.    signal: done; task (open)
  *
  * Invariants:
  * (1) A task's text is the user's, in one piece.
  * (2) Only a person's message makes a task; only a person's thanks or an answer nobody contradicts says that
- *it is done.
+ * it is done.
  */
 #include "base/utf8.h"
 #include "compact/rules_facts.h"

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What one sentence of a person's says: a rule, a permission, a decision, an attempt, something about
- *himself.
+ * himself.
  *
  *	Do NOT push to main. Use at most 3 retries.       two constraints
  *	You may push to main now.                         signal: constraint "push main" lifted
  *	We dropped plan B because they drifted apart.     decision: rejected "plan B", reason "they drifted
- *apart" Make it 3,000 instead.                            signal: the latest rule with a number overruled; a
- *constraint
+ * apart" Make it 3,000 instead.                            signal: the latest rule with a number overruled; a
+ * constraint
  *
  * Invariants:
  * (1) A question, an assumption, a condition's own clause, a quotation and somebody else's word state no
- *rule. (2) Text is the sentence, or a clause of it, as it was written.
+ * rule. (2) Text is the sentence, or a clause of it, as it was written.
  */
 #include "compact/rules_state.h"
 

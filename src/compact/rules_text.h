@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A text divided into sentences, and what kind of place they stand in. Chat is not prose: lists, code, quoted
- *mail, pasted logs, hard-wrapped paragraphs, no full stops.
+ * mail, pasted logs, hard-wrapped paragraphs, no full stops.
  *
  *	- Do not touch `a.b.c`, e.g. by\n  renaming it. Then push!      two sentences of a list entry
  *	> never do this                                                 TEXT_QUOTED
@@ -10,7 +10,7 @@
  * Invariants:
  * (1) Sentences are spans of the text, in order, not empty, and do not overlap.
  * (2) Time is linear in the text, memory constant; a sentence has at most SENTENCE_BYTES (code may be
- *longer).
+ * longer).
  */
 #ifndef COMPACT_RULES_TEXT_H
 #define COMPACT_RULES_TEXT_H

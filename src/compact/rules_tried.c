@@ -3,13 +3,13 @@
  * What was tried and failed: commands and calls whose results say so.
  *
  *	bash {"command":"make deploy"}   →   "… No space left on device\nmake: *** [deploy] Error 2", exit
- *code 2 failed: make deploy — because make: *** [deploy] Error 2
+ * code 2 failed: make deploy — because make: *** [deploy] Error 2
  *
  * Invariants:
  * (1) A call is tried and failed iff its result is marked as an error, tells an exit code other than 0, or,
- *without one, ends in lines that report a failure; commands whose exit code is an answer (grep) and looking
- *at files never. (2) The reason is a line of the result. That the same command worked later is said behind
- *it.
+ * without one, ends in lines that report a failure; commands whose exit code is an answer (grep) and looking
+ * at files never. (2) The reason is a line of the result. That the same command worked later is said behind
+ * it.
  */
 #include "base/utf8.h"
 #include "compact/rules_calls.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Values in a text: what must be exact or is worth nothing. Ids, hashes, addresses, URLs, dates, paths,
- *numbers.
+ * numbers.
  *
  *	Order ORD-9912 of 2027-03-04 went to 10.2.3.4:5051 (250 ms)
  *	      ID         DATE               HOST            NUMBER

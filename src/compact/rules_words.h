@@ -3,12 +3,12 @@
  * One sentence as words, its language, and the cue phrases that stand in it.
  *
  *	"Do NOT push to main, ok?"   do not push to main ok      cue: [rule] words 0–1, at the start of a
- *clause
+ * clause
  *
  * Invariants:
  * (1) Words between quotation marks or backticks, and words glued to others ("read-only", "/srv/never") begin
- *and end no cue; nor do those past STATEMENT_WORDS. (2) Of the cues that begin at a word the longest counts,
- *and no cue begins inside another one. (3) Offsets are of the sentence's own bytes.
+ * and end no cue; nor do those past STATEMENT_WORDS. (2) Of the cues that begin at a word the longest counts,
+ * and no cue begins inside another one. (3) Offsets are of the sentence's own bytes.
  */
 #ifndef COMPACT_RULES_WORDS_H
 #define COMPACT_RULES_WORDS_H

@@ -4,7 +4,7 @@
  * is derived from.
  *
  *	u a t a | u a t a t a | u a t a t a t | a t a       (segment_bytes passed inside a long turn: ends at
- *a round) closed     closed         closed        open
+ * a round) closed     closed         closed        open
  *
  * A segment ends at the first turn end after half of segment_bytes, or at the first round end after all
  * of it. An end counts once the next message is there and begins the turn or round; so the last segment

@@ -14,7 +14,7 @@
  *
  * Invariants: (1) the bodies of an exchange joined are the bytes that came; (2) no header of a request and
  * no body of one is written, and a key that the provider quotes is written as "[key]"; (3) one line, one
- *write, mode 0600, appended; (4) an exchange without its last line plays as one that was cut off.
+ * write, mode 0600, appended; (4) an exchange without its last line plays as one that was cut off.
  */
 #ifndef MODEL_TAPE_H
 #define MODEL_TAPE_H

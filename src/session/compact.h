@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ladder: from a view that is too full to one that is not, each step only
- *if the one before did not suffice.
+ * if the one before did not suffice.
  *
  *	clear    consumed tool results become pointers (a plan does that by
- *itself: window/window.h) swap     the records of all segments before the cut
- *are ready: merge them, no model is asked derive   the records that are missing
- *are made by the chosen deriver extract  … by rules, where it failed shrink
- *bodies in the tail become pointers (again a plan's own) refuse   with the
- *reason
+ * itself: window/window.h) swap     the records of all segments before the cut
+ * are ready: merge them, no model is asked derive   the records that are missing
+ * are made by the chosen deriver extract  … by rules, where it failed shrink
+ * bodies in the tail become pointers (again a plan's own) refuse   with the
+ * reason
  *
  * Invariants: (1) nothing is written unless the view becomes smaller; (2) a
- *commit is one line, after looking again that the cut is on the line, that what
- *it covers is what was merged, and that no run has begun; (3) messages that
- *came meanwhile follow the cut; (4) after three tries in a row that led nowhere
- *it stops until the view has grown by a twentieth of the history; (5) one at a time per session, over all
- *threads and processes.
+ * commit is one line, after looking again that the cut is on the line, that what
+ * it covers is what was merged, and that no run has begun; (3) messages that
+ * came meanwhile follow the cut; (4) after three tries in a row that led nowhere
+ * it stops until the view has grown by a twentieth of the history; (5) one at a time per session, over all
+ * threads and processes.
  */
 #ifndef SESSION_COMPACT_H
 #define SESSION_COMPACT_H

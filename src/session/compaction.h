@@ -6,9 +6,9 @@
  *	 "digest":"sha256:…","tokens":612,"record":{…},"text":"TASK\n- …"}
  *
  * Invariants: (1) a line is used only if its cut is a person's message on this
- *line, the hash of everything it covers and of the message it is attached to is the one it was made of, and
- *the newest run is the same; (2) the text is shown as it was logged, whatever code reads it; (3) of several
- *usable lines the newest counts.
+ * line, the hash of everything it covers and of the message it is attached to is the one it was made of, and
+ * the newest run is the same; (2) the text is shown as it was logged, whatever code reads it; (3) of several
+ * usable lines the newest counts.
  */
 #ifndef SESSION_COMPACTION_H
 #define SESSION_COMPACTION_H

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The records of a session's segments: found in the log, or derived, verified
- *and logged once; then merged up to a cut.
+ * and logged once; then merged up to a cut.
  *
  *	{"type":"segment","key":"sha256:…","covers":["m1","m17"],"deriver":"rules/1","source":"chain:91ab…",
  *	 "record":{…},"verify":{…}}
  *
  * A line is found again by the messages it covers: a message's whole past is
- *fixed, so if the last one is on the line, so are all. The key says the same of
- *conversations that share no ids.
+ * fixed, so if the last one is on the line, so are all. The key says the same of
+ * conversations that share no ids.
  *
  * Invariants: (1) a record is derived from the raw messages of its segment and
- *from nothing else; (2) what is logged has passed verification, or was repaired
- *by it; (3) the cache in the handle is never trusted for another line than the
- *one it was made of.
+ * from nothing else; (2) what is logged has passed verification, or was repaired
+ * by it; (3) the cache in the handle is never trusted for another line than the
+ * one it was made of.
  */
 #ifndef SESSION_SEGMENTS_H
 #define SESSION_SEGMENTS_H

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a session would have cost under several ways of keeping its window, in units of one uncached input
- *token.
+ * token.
  *
  * Every assistant message of the line was one request. A request pays the cached price for the part of its
- *view that the request before it began with, the price of writing the cache for the rest, and the output
- *price for the answer.
+ * view that the request before it began with, the price of writing the cache for the rest, and the output
+ * price for the answer.
  *
  *	none      the whole line, always (also where it would no longer fit a window: the number to compare
- *with) sliding   beyond the history budget the oldest turns go; nothing stands for them fixed X   at X of the
- *history budget a record takes the place of all but the tail auto      when what the long view has cost since
- *the last compaction has reached what one costs: at most twice the best
+ * with) sliding   beyond the history budget the oldest turns go; nothing stands for them fixed X   at X of the
+ * history budget a record takes the place of all but the tail auto      when what the long view has cost since
+ * the last compaction has reached what one costs: at most twice the best
  *
  * A record is taken to be a tenth of what it covers, up to the record budget. Each token is read once for its
- *segment's record and a tenth of it written, at full price.
+ * segment's record and a tenth of it written, at full price.
  */
 #include "base/alloc.h"
 #include "session/plan_inside.h"

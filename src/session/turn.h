@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A turn as a small machine that is pulled: every call of bobbin_turn_next does
- *the next step that can be done without waiting longer than it may, and hands
- *out one event.
+ * the next step that can be done without waiting longer than it may, and hands
+ * out one event.
  *
  *	            ┌────────── all results durable ───────────┐
  *	 start → PLAN → STREAM → (reply durable) → CALLS ──────┘
@@ -10,10 +10,10 @@
  *	           └ WAIT ┘                         └→ OVER
  *
  * Invariants: (1) the user's message is durable before the first request; (2) a
- *reply is durable before DONE, and stored once, however often the request was
- *tried; (3) only a terminal event makes a reply; (4) a reply that meets a
- *conflict is stored beside the line; (5) after an error the turn is over, and
- *its lock is free once it is released.
+ * reply is durable before DONE, and stored once, however often the request was
+ * tried; (3) only a terminal event makes a reply; (4) a reply that meets a
+ * conflict is stored beside the line; (5) after an error the turn is over, and
+ * its lock is free once it is released.
  */
 #ifndef SESSION_TURN_H
 #define SESSION_TURN_H

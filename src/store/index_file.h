@@ -4,13 +4,13 @@
  *
  *	chunk │ chunk │ … │ chunk         every chunk begins and ends at a multiple of 512 bytes
  *	chunk: nodes, controls, texts, a run of keys, [faults,] [session line,] [a full list of chunks,]
- *trailer
+ * trailer
  *
  * The file only grows: a chunk is appended for the records that came since the last one, and its trailer says
  * what all of it is: of which log, up to where, the state there (struct index_state), where the chunks and
  * runs are. The newest trailer that is whole counts. Numbers are little-endian (other machines go without);
- *items stand in blocks of at most 4096 bytes, each with a CRC-32C behind it that also covers where it stands
- *and in which file.
+ * items stand in blocks of at most 4096 bytes, each with a CRC-32C behind it that also covers where it stands
+ * and in which file.
  *
  *	run      pairs of key and own ordinal, sorted; a few runs of growing size, merged as they become many
  *	texts    of each node that has any, with a checksum

@@ -15,18 +15,18 @@
  *	fork F     node 0  1  2  3  |  4  5            its own messages are numbered on from there
  *
  * A node's id is its "id", or m<seq>. (session, id) names it; of two equal ids a fork's own comes first.
- *Every node is also found by m<seq>, its short name, which no client's id can be.
+ * Every node is also found by m<seq>, its short name, which no client's id can be.
  *
  * Invariants:
  * (1) Opening and reading never write. Bytes that were acknowledged are never changed or removed.
  * (2) Every record is one line, written by one write(2) under an exclusive lock; if the file does not end in
- *a newline, that write begins with one. An unterminated last line counts iff it is a whole record. (3) What
- *append acknowledged is on disk (mode full), is found by every later open, and has a sequence number nobody
- *else has. What it refused has left no trace. (4) A line that cannot be read is a fault (see log_faults) and
- *stops nothing after it. The message after it is marked NODE_GAP. (5) The head moves iff a message's parent
- *is the head, or it says "branch":true, or by a rewind record. `ts` orders nothing. (6) Bytes read back are
- *checked against what was indexed: a log cut or swapped under a handle gives BOBBIN_ECORRUPT or BOBBIN_EIO,
- *never other bytes and never a crash.
+ * a newline, that write begins with one. An unterminated last line counts iff it is a whole record. (3) What
+ * append acknowledged is on disk (mode full), is found by every later open, and has a sequence number nobody
+ * else has. What it refused has left no trace. (4) A line that cannot be read is a fault (see log_faults) and
+ * stops nothing after it. The message after it is marked NODE_GAP. (5) The head moves iff a message's parent
+ * is the head, or it says "branch":true, or by a rewind record. `ts` orders nothing. (6) Bytes read back are
+ * checked against what was indexed: a log cut or swapped under a handle gives BOBBIN_ECORRUPT or BOBBIN_EIO,
+ * never other bytes and never a crash.
  *
  * Threads: a handle belongs to one thread at a time. Several handles, threads and processes may have the same
  * log. All functions take error NULL. Node and record arguments must come from the same handle; others are

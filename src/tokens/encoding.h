@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Exact token counts and tokens of o200k_base and cl100k_base, equal to tiktoken's `encode_ordinary`: special
- *tokens such as <|endoftext|> are plain text. A text is bytes; what is not UTF-8 counts as U+FFFD
- *(utf8_add_clean).
+ * tokens such as <|endoftext|> are plain text. A text is bytes; what is not UTF-8 counts as U+FFFD
+ * (utf8_add_clean).
  *
  *	const struct encoding *encoding = encoding_by_name("o200k_base");
  *	struct token_scratch *scratch = token_scratch_new();
@@ -11,8 +11,8 @@
  *
  * Threads: encodings are constant and shared by all; a scratch belongs to one caller at a time.
  * Invariants: (1) a count equals the number of tokens that encoding_encode gives; (2) time is linear in the
- *length, for any text; (3) the memory of a scratch is at most 6.1 MiB, and while it counts a piece (a stretch without
- *a boundary, such as a run of letters) 9/8 of that piece's bytes, kept for the next.
+ * length, for any text; (3) the memory of a scratch is at most 6.1 MiB, and while it counts a piece (a stretch without
+ * a boundary, such as a run of letters) 9/8 of that piece's bytes, kept for the next.
  */
 #ifndef TOKENS_ENCODING_H
 #define TOKENS_ENCODING_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program of the build, not of the library: turns a rank file ("base64 rank" a line) into the table of
- *table.h and an assembler file that includes it, so that the table lies in .rodata and is shared between
- *processes.
+ * table.h and an assembler file that includes it, so that the table lies in .rodata and is shared between
+ * processes.
  *
  *	make_table RANKS NAME TABLE ASSEMBLER DEPFILE
  *
  * If RANKS does not exist the table says that it has no tokens. Since the depfile names RANKS, ninja runs
- *this again when the file appears, and files that would not change are left alone.
+ * this again when the file appears, and files that would not change are left alone.
  */
 #include <errno.h>
 #include <stdbool.h>

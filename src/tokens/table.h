@@ -5,12 +5,12 @@
  *	header | nodes | tokens | pairs | filter
  *
  * nodes   a trie of all tokens as a double array: the child of node n for byte b is base(n) ^ b, and it is
- *one iff its label is b + 1. Bases are unique, so the label alone decides. Slots 0 to 255 hold only the root
- *(0), so that a node without children can have base 0. tokens  for every token how merging makes it: from
- *which two tokens, and its longest proper prefix that is a token. pairs   a hash table, linear probing, from
- *(left, right) to the token that they merge to. filter  a bit for each of four parts of a slot of pairs:
- *clear if no pair has that hash. Most pairs that are asked for merge to nothing, and this is small enough to
- *stay in the processor's cache.
+ * one iff its label is b + 1. Bases are unique, so the label alone decides. Slots 0 to 255 hold only the root
+ * (0), so that a node without children can have base 0. tokens  for every token how merging makes it: from
+ * which two tokens, and its longest proper prefix that is a token. pairs   a hash table, linear probing, from
+ * (left, right) to the token that they merge to. filter  a bit for each of four parts of a slot of pairs:
+ * clear if no pair has that hash. Most pairs that are asked for merge to nothing, and this is small enough to
+ * stay in the processor's cache.
  *
  * Numbers are in the byte order of the machine that builds; a cross build must not mix orders.
  */

@@ -8,7 +8,7 @@
  *	Gemini             promptTokenCount with cachedContentTokenCount inside; thoughts beside candidates
  *
  * Invariants: (1) input is all that the model read, whatever was cached; (2) cached and cache_written are
- *parts of input, reasoning is a part of output; (3) output never stands in for a missing input.
+ * parts of input, reasoning is a part of output; (3) output never stands in for a missing input.
  */
 #ifndef TOKENS_USAGE_H
 #define TOKENS_USAGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Claude Code's session files: one record a line, a tree by uuid and parentUuid in which progress and system
- *records are nodes too.
+ * records are nodes too.
  *
  *	assistant m1 thinking          one API message, one block a line, the same message.id;
  *	 └ assistant m1 tool_use A     results hang from the line of their call, so walking up from the last
@@ -11,12 +11,12 @@
  *	          └ assistant m2 …
  *
  * Pass one turns lines into units (messages to be) and resolves each record's parent to the nearest unit;
- *pass two (import_claude_place.c) orders the units and writes them.
+ * pass two (import_claude_place.c) orders the units and writes them.
  *
  * Invariants: (1) a record's uuid resolves to the last unit at or above it; (2) units are in file order; (3)
- *a result is in its call's batch unless the model was called again without it: then it is late and hangs from
- *the message that asked; (4) a part of a line that a person typed and one that a tool wrote are two units, in
- *order.
+ * a result is in its call's batch unless the model was called again without it: then it is late and hangs from
+ * the message that asked; (4) a part of a line that a person typed and one that a tool wrote are two units, in
+ * order.
  */
 #include "transcript/import_claude.h"
 

@@ -5,15 +5,14 @@
  *	[{"role":…},…]                              one conversation; also one message a line
  *	[{"traj":[…]},…], {"messages":[…]}          one conversation each; also one a line
  *	{"interactions":[{"request":{…}},…]}        recorded requests
- *	{"prompts":[{"logs":[…]}]}                  a chat replay: requests with numbers for roles and kinds
- *of parts
+ *	{"prompts":[{"logs":[…]}]}                  a chat replay: requests with numbers for roles and kinds of parts
  *
  * Clients send the whole history with every request. A recorded request that begins with all messages of the
- *one before it continues that conversation; otherwise a new one begins.
+ * one before it continues that conversation; otherwise a new one begins.
  *
  * A message becomes role, content, flat tool_calls {id,name,arguments,…}, tool_call_id, name; all other
- *members stay under "src". System and developer messages are counted and left out. A call without an id
- *(function_call) gets "function-N", and so does the result that follows it.
+ * members stay under "src". System and developer messages are counted and left out. A call without an id
+ * (function_call) gets "function-N", and so does the result that follows it.
  */
 #include "transcript/import_readers.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pi's session files: a header, then entries one a line. In the layout of 2025 entries have no ids and simply
- *follow each other; where entries carry id and parentId, those are followed.
+ * follow each other; where entries carry id and parentId, those are followed.
  *
- *	user, assistant     messages; toolCall blocks become tool_call blocks in place, thinking blocks stay
- *as they are toolResult          role tool bashExecution       a command the person ran; the model is shown
- *it as text in a user message: origin injected compaction          a user message with origin summary; what
- *it replaced stays before it
+ *	user, assistant     messages; toolCall blocks become tool_call blocks in place, thinking blocks stay as they are
+ *	toolResult          role tool
+ *	bashExecution       a command the person ran; the model is shown it as text in a user message: origin injected
+ *	compaction          a user message with origin summary; what it replaced stays before it
  *
  * Replies that were aborted or failed are kept with the calls they hold: their results are missing in the
- *middle of the line, which is for the view to mend. Everything else about an entry stays under "src".
+ * middle of the line, which is for the view to mend. Everything else about an entry stays under "src".
  */
 #include "transcript/import_readers.h"
 

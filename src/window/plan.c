@@ -6,8 +6,8 @@
  *	[0,pinned)          [words]                     [start, count)
  *
  * First the view is taken as the record leaves it (without a record: the whole line). If that is over the
- *trigger and no record can be used, consumed results are cleared; if it still does not fit the history, it is
- *cut (cut.c).
+ * trigger and no record can be used, consumed results are cleared; if it still does not fit the history, it is
+ * cut (cut.c).
  */
 #include "window/planner.h"
 

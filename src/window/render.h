@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A plan as the body of a request, in three dialects, streamed into a buffer: messages are read round by
- *round, and no tree is built. What a strict provider would refuse is mended here, in the view, never in the
- *log:
+ * round, and no tree is built. What a strict provider would refuse is mended here, in the view, never in the
+ * log:
  *
  *	results follow their batch in the order of the calls         no result: a marked error result
  *	a second result, or one without its call: marked user text   call ids that occur twice or are
- *malformed: renamed neighbours of equal role: merged                             no user message first:
+ * malformed: renamed neighbours of equal role: merged                             no user message first:
  *[conversation continues] lone surrogates, NUL: U+FFFD                                 empty texts: dropped
  *	arguments that are no JSON object: {"invalid_arguments":…}   final assistant text: no trailing white
- *space sealed blocks: byte for byte for their own dialect, else wholly absent; unfinished ones are dropped
+ * space sealed blocks: byte for byte for their own dialect, else wholly absent; unfinished ones are dropped
  *
  * Invariants: (1) the body passes check_request; (2) the same input gives the same bytes; (3) whatever of the
- *shown messages is not in the body is in the report.
+ * shown messages is not in the body is in the report.
  */
 #ifndef WINDOW_RENDER_H
 #define WINDOW_RENDER_H

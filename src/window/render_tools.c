@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tool definitions from any dialect's form in that of the request. A tool that the provider runs itself (a
- *type of its own and no schema) is sent only in the form it came in, to the dialect that has such tools.
+ * type of its own and no schema) is sent only in the form it came in, to the dialect that has such tools.
  *
  *	openai-chat       {"type":"function","function":{"name","description","parameters","strict"}}
  *	openai-responses  {"type":"function","name","description","parameters","strict"}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The shown messages, mended, one run at a time: neighbours of the user's, or assistant messages with the
- *results of their calls. A run is a flat list of blocks in the order in which they are sent; spans point into
- *the messages.
+ * results of their calls. A run is a flat list of blocks in the order in which they are sent; spans point into
+ * the messages.
  *
  *	u1 u2 | a1 a2[c1 c2] t(c2) t(c1) t(c9) | u3      three runs
  *	         assistant: a1 a2 c1 c2   results: c1 c2   user: the text of c9, marked
  *
  * Invariants: (1) every call of a run has exactly one result in it, in the order of the calls; (2) ids are
- *unique over the whole view; (3) no text is blank; (4) raw blocks are the log's own bytes.
+ * unique over the whole view; (3) no text is blank; (4) raw blocks are the log's own bytes.
  */
 #ifndef WINDOW_VIEW_H
 #define WINDOW_VIEW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names that a dialect accepts. Ids of calls keep their bytes where they can; one that is malformed, too long
- *or taken gets a form of its own, the same every time the same view is rendered.
+ * or taken gets a form of its own, the same every time the same view is rendered.
  *
  *	"call_1" "call_1" "functions.ls:0"  ->  "call_1" "call_1_2" "functions_ls_0"   (anthropic)
  */

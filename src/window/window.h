@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The window: how many tokens each part of the next request may take, and which messages of the line are
- *shown.
+ * shown.
  *
  *	window = output reserve + margin + system + tools + injected + history
  *
@@ -9,14 +9,14 @@
  *	                                                         | pinned | record | messages after the cut |
  *
  * window_budget is the only place that computes these numbers; trigger, preflight, cut and segments all use
- *them. window_plan is a pure function of budget, path and record: no I/O of its own, no clock, no memory. It
- *asks the path for O(log n) items and reads messages only where their bodies must be shortened, cleared, or
- *stay below a byte limit.
+ * them. window_plan is a pure function of budget, path and record: no I/O of its own, no clock, no memory. It
+ * asks the path for O(log n) items and reads messages only where their bodies must be shortened, cleared, or
+ * stay below a byte limit.
  *
  * Invariants: (1) a plan that is given out fits: its view is at most `history` tokens; (2) a cut is a turn
- *start, an inner cut a round start: no call is parted from its results; (3) the newest turn's user message is
- *always shown whole; (4) parts and hidden ranges together cover every message of the line; (5) the trigger
- *compares the view.
+ * start, an inner cut a round start: no call is parted from its results; (3) the newest turn's user message is
+ * always shown whole; (4) parts and hidden ranges together cover every message of the line; (5) the trigger
+ * compares the view.
  */
 #ifndef WINDOW_WINDOW_H
 #define WINDOW_WINDOW_H

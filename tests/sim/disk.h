@@ -9,16 +9,16 @@
  *	sim_disk_cut_power(&disk);            // after all processes were killed
  *
  * What a power cut leaves: the content at the last sync, and of everything written since then any mixture,
- *sector by sector (512 bytes), each sector as it was after one of the writes; lost ones inside of the file
- *read as NULs; the length is one that the file had, or one between. Names that were added, removed or renamed
- *since the folder was last synced are there, or not, each on its own or as a prefix of what happened. The
- *folder itself is there if the folder above was synced after it was made.
+ * sector by sector (512 bytes), each sector as it was after one of the writes; lost ones inside of the file
+ * read as NULs; the length is one that the file had, or one between. Names that were added, removed or renamed
+ * since the folder was last synced are there, or not, each on its own or as a prefix of what happened. The
+ * folder itself is there if the folder above was synced after it was made.
  *
  * A sync that fails has written some sectors and forgets the others: they stay readable until the power is
- *cut, and later syncs do not write them (as Linux does).
+ * cut, and later syncs do not write them (as Linux does).
  *
  * Invariants: (1) everything depends on the seed and on the calls, nothing on the real world; (2) a dead
- *process changes nothing any more: all of its calls fail with EIO. EINTR never comes: the table hides it.
+ * process changes nothing any more: all of its calls fail with EIO. EINTR never comes: the table hides it.
  */
 #ifndef TESTS_SIM_DISK_H
 #define TESTS_SIM_DISK_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What must be in the logs: every record anybody tried to append and what was promised about it, and what
- *stands in a log's bytes, found by comparing them with those records. It shares no code with the store:
- *lines, checksums and the tree are worked out here in the simplest way.
+ * stands in a log's bytes, found by comparing them with those records. It shares no code with the store:
+ * lines, checksums and the tree are worked out here in the simplest way.
  *
  *	ledger   entry 17: log 3, user message, its members as text, acknowledged durably with seq 5
  *	scan     the bytes of log 3: line 5 is entry 17, line 6 is damaged, …
  *	view     the messages of log 3 as a tree, those it inherits first
  *
  * A line counts iff it is, byte for byte, what was to be written for one of the entries. So half a record
- *read as a whole one, one read twice or an invented one shows as a difference between the view and what the
- *store says.
+ * read as a whole one, one read twice or an invented one shows as a difference between the view and what the
+ * store says.
  */
 #ifndef TESTS_SIM_LEDGER_H
 #define TESTS_SIM_LEDGER_H

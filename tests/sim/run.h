@@ -5,7 +5,7 @@
  *	struct sim_report report;
  *	if (!sim_run(seed, &report))
  *		sim_explain(seed, stdout);       // the shortest history found that fails in the same way,
- *step by step
+ * step by step
  */
 #ifndef TESTS_SIM_RUN_H
 #define TESTS_SIM_RUN_H

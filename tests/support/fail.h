@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Failure on demand, for tests of every room: allocations and calls to the outside world that fail at the Nth
- *time.
+ * time.
  *
  *	for (uint64_t nth = 1;; nth++) {
  *		fail_alloc_start(nth);

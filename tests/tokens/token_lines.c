@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * For scripts that compare with other implementations: reads texts (32-bit length in this machine's order,
- *then the bytes) from standard input and writes a line for each: tokens counted, tokens encoded, a hash of
- *those, the estimate.
+ * then the bytes) from standard input and writes a line for each: tokens counted, tokens encoded, a hash of
+ * those, the estimate.
  *
  *	token_lines ENCODING
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Conversations for tests of the window: records written line by line, planned, rendered and checked in one
- *go.
+ * go.
  *
  *	struct scene scene = SCENE_INIT;
  *	scene_user(&scene, "hello");
