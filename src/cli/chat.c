@@ -247,6 +247,8 @@ static int prompt(const struct talk *talk)
 		}
 		free(line);
 	}
+	if (!line)
+		putchar('\n'); /* Ctrl-D leaves the cursor behind the prompt */
 	free(line);
 	return 0;
 }
