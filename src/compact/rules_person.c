@@ -13,7 +13,7 @@
  * (1) A question, an assumption, a condition's own clause, a quotation and somebody else's word state no
  * rule. (2) Text is the sentence, or a clause of it, as it was written.
  */
-#include "compact/rules_state.h"
+#include "compact/rules_sentence.h"
 
 #define BROAD_KINDS                                                                                          \
 	(KIND(CUE_RULE_BROAD) | KIND(CUE_RULE_BARE) | KIND(CUE_RULE_HABIT) | KIND(CUE_RULE_WHENEVER))
@@ -22,8 +22,7 @@
 #define LIFT_KINDS (KIND(CUE_LIFT) | KIND(CUE_LIFT_NOW))
 /* Kinds of a sentence, not of names or results, that a mere name for things does not have. */
 #define SAID_KINDS ((KIND(CUE_FAILURE) - 1u) & ~(BROAD_KINDS | KIND(CUE_PLAN) | KIND(CUE_NOTHING)))
-#define OPTION_BYTES 160 /* a longer one is a story, and is told as the whole sentence */
-#define NUMBER_NEAR 6	 /* words between "at most" and its number */
+#define NUMBER_NEAR 6 /* words between "at most" and its number */
 #define NUMBER_BEFORE 3
 #define BROAD_WORDS 5 /* of what "need a" is about: "new pull requests" */
 #define JOIN_NEAR 3   /* words between "and" and the cue of a clause of its own */
@@ -32,7 +31,7 @@
 
 /* Whether word `at` stands in a clause that begins with "if", or behind an assumption or somebody's "said".
  */
-static bool is_unmeant(const struct statement *statement, unsigned at)
+bool rules_is_unmeant(const struct statement *statement, unsigned at)
 {
 	for (unsigned i = 0; i < statement->cue_count && statement->cues[i].first < at; i++) {
 		const struct cue *cue = &statement->cues[i];
@@ -67,7 +66,7 @@ static bool number_near(const struct statement *statement, const struct cue *cue
 }
 
 /* "No, not Redis." */
-static bool follows_reply(const struct statement *statement)
+bool rules_follows_reply(const struct statement *statement)
 {
 	return statement->cues[0].first == 0 && statement->cues[0].kinds & KIND(CUE_REPLY);
 }
@@ -122,7 +121,7 @@ static bool is_asked_whenever(const struct statement *statement)
 {
 	const struct cue *request = statement_cue(statement, KIND(CUE_REQUEST) | KIND(CUE_MANNER), 0);
 
-	return request && !is_unmeant(statement, request->first);
+	return request && !rules_is_unmeant(statement, request->first);
 }
 
 /* "Use tabs … everywhere" */
@@ -130,14 +129,14 @@ static bool is_habit(const struct statement *statement, const struct cue *cue)
 {
 	const struct cue *manner = statement_cue(statement, KIND(CUE_MANNER), 0);
 
-	return manner && manner->first < cue->first && !is_unmeant(statement, manner->first);
+	return manner && manner->first < cue->first && !rules_is_unmeant(statement, manner->first);
 }
 
 static bool states_rule(const struct statement *statement, const struct cue *cue)
 {
-	if (!(cue->kinds & RULE_KINDS) || is_unmeant(statement, cue->first))
+	if (!(cue->kinds & RULE_KINDS) || rules_is_unmeant(statement, cue->first))
 		return false;
-	if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && cue->first && follows_reply(statement))
+	if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && cue->first && rules_follows_reply(statement))
 		return false; /* 不，不要用 Redis */
 	if (cue->kinds & KIND(CUE_RULE))
 		return true;
@@ -155,19 +154,13 @@ static bool states_rule(const struct statement *statement, const struct cue *cue
 
 static bool states_lift(const struct statement *statement, const struct cue *cue)
 {
-	if (!(cue->kinds & LIFT_KINDS) || is_unmeant(statement, cue->first))
+	if (!(cue->kinds & LIFT_KINDS) || rules_is_unmeant(statement, cue->first))
 		return false;
 	return (cue->kinds & KIND(CUE_LIFT)) || statement_cue(statement, KIND(CUE_NOW), 0) ||
 	       (cue->kinds & KIND(CUE_NOW));
 }
 
 /* ---- Clauses */
-
-struct clause {
-	unsigned from, to; /* words, inclusive */
-	const struct cue *cue;
-	bool lifts;
-};
 
 /* Whether no parenthesis is open where word `to` begins. */
 static bool is_balanced(const struct statement *statement, unsigned to)
@@ -224,7 +217,7 @@ static unsigned find_clauses(const struct statement *statement, struct clause *c
 }
 
 /* The clause's text; of the last one up to the sentence's end, marks and quotes included. */
-static struct slice clause_text(const struct statement *statement, const struct clause *clause, bool only)
+struct slice rules_clause_text(const struct statement *statement, const struct clause *clause, bool only)
 {
 	struct slice text;
 
@@ -242,7 +235,7 @@ static struct slice clause_text(const struct statement *statement, const struct 
 
 /* ---- Rules and permissions */
 
-static void add_signal(struct rules *rules, enum item_kind target, enum item_state state, enum item_by by,
+void rules_add_signal(struct rules *rules, enum item_kind target, enum item_state state, enum item_by by,
 	struct slice text, struct slice key)
 {
 	struct compact_item item = rules_item(rules, ITEM_SIGNAL, state, text);
@@ -294,7 +287,7 @@ static unsigned add_change(struct rules *rules)
 	struct slice key;
 	bool number = false;
 
-	if (!cue || is_unmeant(statement, cue->first))
+	if (!cue || rules_is_unmeant(statement, cue->first))
 		return 0;
 	for (unsigned w = 0; w < statement->count; w++)
 		number |= word_is_number(statement, w);
@@ -306,7 +299,7 @@ static unsigned add_change(struct rules *rules)
 		key = old->key;
 	else if (!statement_content_count(statement, 0, statement->count - 1u, NULL))
 		return 0; /* nothing says what it is about */
-	add_signal(rules, ITEM_CONSTRAINT, STATE_OVERRULED, BY_USER, statement->text, key);
+	rules_add_signal(rules, ITEM_CONSTRAINT, STATE_OVERRULED, BY_USER, statement->text, key);
 	add_rule(rules, statement->text, key);
 	return FOUND_RULE | FOUND_LIFT;
 }
@@ -328,13 +321,13 @@ static unsigned add_rules(struct rules *rules)
 
 	for (unsigned i = 0; i < count; i++) {
 		const struct clause *clause = &clauses[i];
-		struct slice text = clause_text(rules->statement, clause, count == 1);
+		struct slice text = rules_clause_text(rules->statement, clause, count == 1);
 		struct slice key = rules_key(rules, clause->from, clause->to, clause->cue);
 
 		if (rules->statement->count < 3 && !key.len && says_nothing(rules->statement, clause))
 			continue; /* "Never!" says nothing by itself */
 		if (clause->lifts)
-			add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, text, key);
+			rules_add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, text, key);
 		else
 			add_rule(rules, text, key);
 		found |= clause->lifts ? FOUND_LIFT : FOUND_RULE;
@@ -342,238 +335,7 @@ static unsigned add_rules(struct rules *rules)
 	return found;
 }
 
-/* ---- Decisions */
-
-/* Words [from, end of the clause]: up to a reason, a break, or another option. */
-static unsigned option_end(const struct statement *statement, unsigned from)
-{
-	unsigned to = from;
-
-	while (to + 1u < statement->count && !statement->words[to + 1].broken) {
-		bool cut = false;
-
-		for (unsigned i = 0; i < statement->cue_count && !cut; i++)
-			cut = statement->cues[i].first == to + 1u &&
-			      statement->cues[i].kinds &
-				      (KIND(CUE_REASON) | KIND(CUE_OVER) | KIND(CUE_FAILED) | KIND(CUE_NOW) |
-					      KIND(CUE_RULE));
-		if (cut)
-			break;
-		to++;
-	}
-	return to;
-}
-
-static struct slice tail(const struct statement *statement, unsigned from)
-{
-	struct slice text;
-
-	if (from >= statement->count)
-		return (struct slice){statement->text.data, 0};
-	text.data = statement->text.data + statement->words[from].start;
-	text.len = (size_t)(statement->text.data + statement->text.len - text.data);
-	while (text.len && memchr(".!;, ", text.data[text.len - 1], 5))
-		text.len--;
-	return text;
-}
-
-/* Why, in the sentence's words: what follows "because", or a verdict after the option. */
-static struct slice reason_after(const struct statement *statement, unsigned at)
-{
-	const struct cue *reason = statement_cue(statement, KIND(CUE_REASON), at);
-
-	if (reason) {
-		bool whole = reason->last > reason->first && statement->language == LANGUAGE_EN &&
-			     reason->kinds == KIND(CUE_REASON) &&
-			     slice_starts_with(statement_span(statement, reason->first, reason->first), "as");
-		return tail(statement, whole ? reason->first + 1u : reason->last + 1u);
-	}
-	if (!(reason = statement_cue(statement, KIND(CUE_VERDICT), at)))
-		return (struct slice){statement->text.data, 0};
-	/* the whole clause, if the verdict has one of its own: "the fee is too high" */
-	for (unsigned from = reason->first; from >= at && from; from--)
-		if (statement->words[from].broken)
-			return tail(statement, from);
-	return tail(statement, reason->first);
-}
-
-static bool names_option(const struct statement *statement, unsigned from, unsigned to)
-{
-	for (unsigned w = from; w <= to && w < statement->count; w++)
-		if (!word_is(statement, w, WORD_STOP) && !word_is(statement, w, WORD_PRONOUN))
-			return true;
-	return false;
-}
-
-static void add_rejected(struct rules *rules, struct slice option, struct slice reason, struct slice key)
-{
-	struct compact_item item = rules_item(rules, ITEM_DECISION, STATE_REJECTED, option);
-
-	item.reason = reason;
-	item.key = key;
-	rules_add(rules, item, DERIVE_NONE);
-	if (rules->by != BY_USER || !key.len)
-		return;
-	item = rules_item(rules, ITEM_SIGNAL, STATE_REJECTED, option);
-	item.target = ITEM_DECISION;
-	item.by = BY_NOBODY; /* met or not, the decision itself stands above */
-	item.reason = reason;
-	item.key = key;
-	rules_add(rules, item, DERIVE_NONE);
-}
-
-/* The option after a cue ("we dropped …") with its reason; the whole sentence if no option is named. */
-static unsigned reject_after(struct rules *rules, const struct cue *cue)
-{
-	const struct statement *statement = rules->statement;
-	unsigned from = cue->last + 1u, to;
-	struct slice option, key, reason;
-
-	if (rules->by == BY_ASSISTANT && from < statement->count) {
-		add_rejected(rules, statement->text, (struct slice){NULL, 0},
-			rules_key(rules, from, option_end(statement, from), NULL));
-		return FOUND_DECISION;
-	}
-
-	if (from >= statement->count)
-		return 0;
-	to = option_end(statement, from);
-	while (from < to && word_is(statement, from, WORD_STOP) && !statement->words[from].capital)
-		from++;
-	option = statement_span(statement, from, to);
-	reason = reason_after(statement, to + 1u);
-	bool untold = !reason.len && to + 1u < statement->count; /* maybe why, without a sign of it */
-
-	if (untold || option.len > OPTION_BYTES || !names_option(statement, from, to)) {
-		option = statement->text;
-		reason.len = 0;
-		from = 0;
-		to = statement->count - 1u;
-	}
-	key = rules_key(rules, from, to, NULL);
-	add_rejected(rules, option, reason, key);
-	return FOUND_DECISION;
-}
-
-/* "Plan B is out": the option stands before the cue. */
-static unsigned reject_before(struct rules *rules, const struct cue *cue)
-{
-	const struct statement *statement = rules->statement;
-	unsigned from = cue->first;
-	struct slice reason = reason_after(statement, cue->last + 1u);
-
-	while (from > 0 && !statement->words[from].broken && !word_is(statement, from - 1u, WORD_JOIN))
-		from--;
-	while (from + 1u < cue->first && word_is(statement, from, WORD_STOP) &&
-		!statement->words[from].capital)
-		from++;
-	if (from >= cue->first || !names_option(statement, from, cue->first - 1u))
-		return 0;
-	bool untold = !reason.len && cue->last + 1u < statement->count;
-
-	add_rejected(rules, untold ? statement->text : statement_span(statement, from, cue->first - 1u),
-		reason, rules_key(rules, from, cue->first - 1u, NULL));
-	return FOUND_DECISION;
-}
-
-/* "Drop plan A." An option is rejected; a rule, or what may be one, is lifted. */
-static unsigned add_drop(struct rules *rules, const struct cue *cue)
-{
-	const struct statement *statement = rules->statement;
-	const struct cue *plan = statement_cue(statement, KIND(CUE_PLAN), cue->first);
-	bool reasoned =
-		statement_cue(statement, KIND(CUE_REASON) | KIND(CUE_VERDICT), cue->last + 1u) != NULL;
-	unsigned from = cue->last + 1u, found = FOUND_LIFT;
-	struct slice key;
-
-	if (plan || reasoned) {
-		if (rules->harvest)
-			return 0;
-		if ((found = reject_after(rules, cue)) == 0)
-			return 0;
-		key = rules_key(rules, from, option_end(statement, from), NULL);
-	} else {
-		key = rules_key(rules, cue->first, statement->count - 1u,
-			from < statement->count && names_option(statement, from, statement->count - 1u)
-				? cue
-				: NULL);
-		add_signal(rules, ITEM_CONSTRAINT, STATE_LIFTED, BY_USER, statement->text, key);
-	}
-	if (!rules->harvest && from < statement->count &&
-		statement_content_count(statement, from, option_end(statement, from), plan) >= 2)
-		add_signal(rules, ITEM_TASK, STATE_DROPPED, BY_NOBODY, statement->text, key);
-	return found;
-}
-
-static unsigned add_choice(struct rules *rules, const struct cue *cue)
-{
-	const struct statement *statement = rules->statement;
-	const struct cue *over = statement_cue(statement, KIND(CUE_OVER), 0);
-	const struct cue *why = statement_cue(statement, KIND(CUE_REASON), cue ? cue->last : 0);
-	unsigned to = statement->count - 1u;
-	struct compact_item item;
-
-	if (cue) {
-		if (why && why->first > cue->last + 1u)
-			to = why->first - 1u;
-		if (!names_option(statement, cue->last + 1u, to))
-			return 0;
-		struct clause clause = {0, to, cue, false};
-
-		item = rules_item(rules, ITEM_DECISION, STATE_CHOSEN, clause_text(statement, &clause, false));
-		if (why && why->first > cue->last + 1u)
-			item.reason = reason_after(statement, why->first);
-		item.key = rules_key(rules, cue->last + 1u,
-			option_end(statement, cue->last + 1u < statement->count ? cue->last + 1u : cue->last),
-			NULL);
-		rules_add(rules, item, DERIVE_NONE);
-	}
-	if (over && over->last + 1u < statement->count)
-		reject_after(rules, over);
-	return FOUND_DECISION;
-}
-
-/* "Not Redis, it is too slow": a few words, and why. In Spanish every verb may follow "no". */
-static bool is_reasoned(const struct statement *statement, const struct cue *cue)
-{
-	unsigned from = cue->last + 1u, to;
-
-	if (from >= statement->count || statement->language == LANGUAGE_ES)
-		return false;
-	to = option_end(statement, from);
-	return to < from + 4u && statement_cue(statement, KIND(CUE_REASON) | KIND(CUE_VERDICT), to + 1u);
-}
-
-static unsigned add_decisions(struct rules *rules)
-{
-	const struct statement *statement = rules->statement;
-
-	for (unsigned i = 0; i < statement->cue_count; i++) {
-		const struct cue *cue = &statement->cues[i];
-
-		if (is_unmeant(statement, cue->first))
-			continue;
-		if (cue->kinds & KIND(CUE_DROP) && rules->by == BY_USER)
-			return add_drop(rules, cue);
-		if (rules->harvest)
-			continue;
-		if (cue->kinds & KIND(CUE_REJECT) &&
-			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
-			return reject_after(rules, cue);
-		if (cue->kinds & KIND(CUE_REJECT_AFTER_NO) && rules->by == BY_USER &&
-			(cue->first ? follows_reply(statement) : is_reasoned(statement, cue)))
-			return reject_after(rules, cue);
-		if (cue->kinds & KIND(CUE_REJECTED) &&
-			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
-			return reject_before(rules, cue);
-		if (cue->kinds & KIND(CUE_CHOOSE) &&
-			(rules->by == BY_USER || statement_cue(statement, KIND(CUE_REASON), cue->last)))
-			return add_choice(rules, cue);
-		if (cue->kinds & KIND(CUE_OVER) && rules->by == BY_USER)
-			return add_choice(rules, NULL);
-	}
-	return 0;
-}
+/* ---- Attempts, and the user himself */
 
 /* "I tried X but it did not help." */
 static unsigned add_attempt(struct rules *rules)
@@ -584,11 +346,11 @@ static unsigned add_attempt(struct rules *rules)
 		tried ? statement_cue(statement, KIND(CUE_FAILED), tried->last + 1u) : NULL;
 	struct compact_item item;
 
-	if (!tried || !failed || is_unmeant(statement, tried->first))
+	if (!tried || !failed || rules_is_unmeant(statement, tried->first))
 		return 0;
 	item = rules_item(rules, ITEM_TRIED, STATE_FAILED,
 		statement_span(statement, 0, failed->first ? failed->first - 1u : 0));
-	item.reason = tail(statement, failed->first);
+	item.reason = rules_tail(statement, failed->first);
 	rules_add(rules, item, DERIVE_NONE);
 	return FOUND_TRIED;
 }
@@ -600,7 +362,7 @@ static unsigned add_self(struct rules *rules)
 		statement_cue(statement, KIND(CUE_NAME) | KIND(CUE_PLACE) | KIND(CUE_SELF), 0);
 	struct compact_item item;
 
-	if (!cue || is_unmeant(statement, cue->first))
+	if (!cue || rules_is_unmeant(statement, cue->first))
 		return 0;
 	item = rules_item(rules, ITEM_FACT, STATE_NONE, statement->text);
 	if (cue->kinds & KIND(CUE_NAME)) {
@@ -628,7 +390,7 @@ static unsigned about_flow(const struct statement *statement)
 	for (size_t i = 0; i < sizeof FLOW / sizeof *FLOW; i++) {
 		const struct cue *cue = statement_cue(statement, KIND(FLOW[i].kind), 0);
 
-		if (cue && (FLOW[i].kind != CUE_REQUEST || !is_unmeant(statement, cue->first)))
+		if (cue && (FLOW[i].kind != CUE_REQUEST || !rules_is_unmeant(statement, cue->first)))
 			found |= FLOW[i].found;
 	}
 	return found;
@@ -661,7 +423,7 @@ unsigned rules_person(struct rules *rules, const struct sentence *sentence)
 	if ((found = add_change(rules)) == 0)
 		found = add_rules(rules);
 	if (!found)
-		found = add_decisions(rules);
+		found = rules_add_decisions(rules);
 	if (rules->harvest)
 		return found;
 	if (!(found & (FOUND_RULE | FOUND_LIFT)))
@@ -680,7 +442,7 @@ unsigned rules_assistant(struct rules *rules, const struct sentence *sentence)
 	if (is_question(rules->statement, sentence))
 		return FOUND_QUESTION;
 	if (!(found = add_attempt(rules)))
-		found = add_decisions(rules);
+		found = rules_add_decisions(rules);
 	const struct cue *report = statement_cue(rules->statement, KIND(CUE_DONE_REPORT), 0);
 
 	if (report && report->first == 0 && !(found & FOUND_TRIED))
