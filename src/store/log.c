@@ -469,11 +469,6 @@ const struct log_info *log_info(const struct log *log)
 	return &log->info;
 }
 
-struct store *log_store(const struct log *log)
-{
-	return log->store;
-}
-
 struct log *log_base(const struct log *log)
 {
 	return log->base;

@@ -120,7 +120,6 @@ struct log_info {
 	uint64_t parent_size; /* of the base's log when it was forked: what stands behind it came later; 0: not known */
 };
 const struct log_info *log_info(const struct log *log);
-struct store *log_store(const struct log *log);
 
 /* ---- Appending -------------------------------------------------------------------------------------------
  */

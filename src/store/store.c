@@ -196,11 +196,6 @@ const struct platform *store_platform(const struct store *store)
 	return store->platform;
 }
 
-const char *store_path(const struct store *store)
-{
-	return store->path;
-}
-
 int store_dir(const struct store *store)
 {
 	return store->dir;

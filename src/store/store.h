@@ -60,7 +60,6 @@ int store_open(const struct platform *platform, const char *path, const struct s
 void store_close(struct store *store); /* NULL allowed */
 
 const struct platform *store_platform(const struct store *store);
-const char *store_path(const struct store *store); /* as given */
 int store_dir(const struct store *store); /* descriptor of the folder, for rooms that keep files beside */
 bool store_has(const struct store *store, struct slice id); /* a log of that name exists (a bad id: false) */
 

@@ -326,24 +326,14 @@ static void check_system(struct checker *checker, const struct json *body)
 	check_leave(checker, mark);
 }
 
-static void check_tools(struct checker *checker, const struct json *body)
+static void check_tool(struct checker *checker, const struct json *tool)
 {
-	struct json tools, tool, schema;
-	struct json_iter iter;
+	struct json schema;
+	struct slice type = check_type(checker, tool);
 
-	if (!json_get(body, "tools", &tools))
-		return;
-	if (tools.type != JSON_ARRAY)
-		check_fault(checker, &tools, "tools_shape", "leave it out", "\"tools\" is not a list");
-	json_iter_init(&iter, &tools);
-	for (size_t i = 0; tools.type == JSON_ARRAY && json_iter_next(&iter, NULL, &tool); i++) {
-		size_t mark = check_enter(checker, ".tools[%zu]", i);
-		struct slice type = check_type(checker, &tool);
-		check_name(checker, &tool, NAME_BYTES_MAX);
-		if (type.len == 0 || slice_is(type, "custom"))
-			check_schema(checker, json_get(&tool, "input_schema", &schema) ? &schema : &tool);
-		check_leave(checker, mark);
-	}
+	check_name(checker, tool, NAME_BYTES_MAX);
+	if (type.len == 0 || slice_is(type, "custom"))
+		check_schema(checker, json_get(tool, "input_schema", &schema) ? &schema : tool);
 }
 
 static void check_max_tokens(struct checker *checker, const struct json *body)
@@ -365,7 +355,7 @@ void check_anthropic(struct checker *checker, const struct json *body)
 
 	check_max_tokens(checker, body);
 	check_system(checker, body);
-	check_tools(checker, body);
+	check_each_tool(checker, body, check_tool);
 	check_tool_names(checker, body, false);
 	if (!json_get(body, "messages", &messages) || messages.type != JSON_ARRAY ||
 		json_count(&messages) == 0) {

@@ -296,6 +296,24 @@ static bool has_tool(const struct json *tools, struct slice name, bool nested, s
 	return false;
 }
 
+void check_each_tool(struct checker *checker, const struct json *body,
+	void (*check_tool)(struct checker *checker, const struct json *tool))
+{
+	struct json tools, tool;
+	struct json_iter iter;
+
+	if (!json_get(body, "tools", &tools))
+		return;
+	if (tools.type != JSON_ARRAY)
+		check_fault(checker, &tools, "tools_shape", "leave it out", "\"tools\" is not a list");
+	json_iter_init(&iter, &tools);
+	for (size_t i = 0; tools.type == JSON_ARRAY && json_iter_next(&iter, NULL, &tool); i++) {
+		size_t mark = check_enter(checker, ".tools[%zu]", i);
+		check_tool(checker, &tool);
+		check_leave(checker, mark);
+	}
+}
+
 /* Unique names, and a choice that names one of them. */
 void check_tool_names(struct checker *checker, const struct json *body, bool nested)
 {

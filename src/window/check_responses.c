@@ -221,28 +221,18 @@ static void check_items(struct checker *checker, const struct json *input)
 	check_leave(checker, mark);
 }
 
-static void check_tools(struct checker *checker, const struct json *body)
+static void check_tool(struct checker *checker, const struct json *tool)
 {
-	struct json tools, tool, schema;
-	struct json_iter iter;
+	struct json schema;
+	struct slice type = check_type(checker, tool);
 
-	if (!json_get(body, "tools", &tools))
-		return;
-	if (tools.type != JSON_ARRAY)
-		check_fault(checker, &tools, "tools_shape", "leave it out", "\"tools\" is not a list");
-	json_iter_init(&iter, &tools);
-	for (size_t i = 0; tools.type == JSON_ARRAY && json_iter_next(&iter, NULL, &tool); i++) {
-		size_t mark = check_enter(checker, ".tools[%zu]", i);
-		struct slice type = check_type(checker, &tool);
-		if (type.len == 0)
-			check_fault(checker, &tool, "tools_shape", "set \"type\":\"function\"",
-				"a tool without a type");
-		else if (slice_is(type, "function"))
-			check_name(checker, &tool, NAME_BYTES_MAX);
-		if (slice_is(type, "function") && json_get(&tool, "parameters", &schema))
-			check_schema(checker, &schema);
-		check_leave(checker, mark);
-	}
+	if (type.len == 0)
+		check_fault(
+			checker, tool, "tools_shape", "set \"type\":\"function\"", "a tool without a type");
+	else if (slice_is(type, "function"))
+		check_name(checker, tool, NAME_BYTES_MAX);
+	if (slice_is(type, "function") && json_get(tool, "parameters", &schema))
+		check_schema(checker, &schema);
 }
 
 void check_openai_responses(struct checker *checker, const struct json *body)
@@ -269,6 +259,6 @@ void check_openai_responses(struct checker *checker, const struct json *body)
 	if (!checker->users)
 		check_fault(
 			checker, &input, "user_missing", "add a user message", "there is no user message");
-	check_tools(checker, body);
+	check_each_tool(checker, body, check_tool);
 	check_tool_names(checker, body, false);
 }

@@ -60,6 +60,9 @@ void check_image_data(
 void check_image_url(struct checker *checker, const struct json *at, struct slice url); /* also data: */
 void check_duplicate_keys(struct checker *checker, const struct json *object);
 void check_no_trailing_space(struct checker *checker, const struct json *text);
+/* Hands each of the body's "tools" to `check_tool`, with its place entered; no list is a fault. */
+void check_each_tool(struct checker *checker, const struct json *body,
+	void (*check_tool)(struct checker *checker, const struct json *tool));
 void check_tool_names(struct checker *checker, const struct json *body, bool nested);
 
 /* The batch: a call opens it, results close it, anything else may only come when all are answered. */
