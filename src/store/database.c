@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/database.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include "base/buffer.h"
+#include "base/id.h"
+#include "store/file.h"
+#include "store/store_internal.h"
+
+int database_error(sqlite3 *database, struct bobbin_error *error, const char *doing)
+{
+	int code = database ? sqlite3_extended_errcode(database) : SQLITE_NOMEM;
+	const char *text = database ? sqlite3_errmsg(database) : "out of memory";
+
+	switch (code & 0xff) {
+	case SQLITE_NOMEM:
+		return error_set(error, BOBBIN_ENOMEM, "%s: out of memory", doing);
+	case SQLITE_FULL:
+		return error_set(error, BOBBIN_ENOSPC, "%s: the disk is full; nothing was stored", doing);
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return error_set(error, BOBBIN_EBUSY, "%s: another process is writing to %s; try again",
+			doing, DATABASE_NAME);
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return error_set(error, BOBBIN_ECORRUPT,
+			"%s: %s is damaged (%s); `bobbin doctor` says more, and a backup has an earlier one",
+			doing, DATABASE_NAME, text);
+	case SQLITE_READONLY:
+		return error_set(error, BOBBIN_EREADONLY, "%s: %s cannot be written to (%s)", doing,
+			DATABASE_NAME, text);
+	case SQLITE_CANTOPEN:
+		return error_set(error, BOBBIN_EIO, "%s: %s cannot be opened", doing, DATABASE_NAME);
+	default:
+		return error_set(error, BOBBIN_EIO, "%s: %s: %s", doing, DATABASE_NAME, text);
+	}
+}
+
+/* SQLite goes by names. A folder that is held by its descriptor has one that no renaming on the way can
+ * change. */
+static int name_beneath(int dir, const char *name, struct buffer *out)
+{
+	buffer_init(out, LIMIT_PATH_BYTES);
+	buffer_addf(out, "/proc/self/fd/%d/%s", dir, name);
+	buffer_add_char(out, '\0');
+	return buffer_error(out);
+}
+
+static int open_file(int dir, const char *name, int flags, sqlite3 **ret_database, struct bobbin_error *error)
+{
+	struct buffer path;
+	sqlite3 *database = NULL;
+	int code = name_beneath(dir, name, &path);
+
+	if (code < 0) {
+		buffer_release(&path);
+		return error_set(error, code, "opening %s: out of memory", name);
+	}
+	code = sqlite3_open_v2(
+		path.data, &database, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+	buffer_release(&path);
+	if (code != SQLITE_OK) {
+		code = database_error(database, error, "opening the database");
+		sqlite3_close(database);
+		return code;
+	}
+	sqlite3_extended_result_codes(database, 1);
+	sqlite3_busy_timeout(database, DATABASE_WAIT_MS);
+	*ret_database = database;
+	return 0;
+}
+
+/* Is what stands there a file that we may trust? It is looked at and not opened: closing any descriptor of it
+ * would drop the locks that SQLite holds on it in this process. */
+static int trust_file(struct store *store, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	struct file_info info;
+	int code = platform->info_at(platform->context, store->dir, DATABASE_NAME, &info);
+
+	if (code < 0)
+		return error_set_os(error, -code, "%s", DATABASE_NAME);
+	if ((info.mode & S_IFMT) != S_IFREG)
+		return error_set(error, BOBBIN_EREFUSED, "%s is no regular file", DATABASE_NAME);
+	if (info.owner != platform->user(platform->context))
+		return error_set(error, BOBBIN_EREFUSED, "%s belongs to another user", DATABASE_NAME);
+	if (info.mode & (S_IWGRP | S_IWOTH))
+		return error_set(
+			error, BOBBIN_EREFUSED, "%s can be written by others; chmod 600 it", DATABASE_NAME);
+	return 0;
+}
+
+/* An empty file is an empty database to SQLite. It gets its name when it is closed again, for the same
+ * reason. */
+static int make_file(struct store *store, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	char name[ID_SESSION_NEW_BYTES + sizeof "..db.tmp"] = ".";
+	int file, code = id_new_session(platform, name + 1);
+
+	if (code < 0)
+		return error_set(error, code, "making %s: no randomness", DATABASE_NAME);
+	memcpy(name + strlen(name), ".db.tmp", sizeof ".db.tmp");
+	code = file_open(platform, store->dir, name, O_RDWR | O_CREAT | O_EXCL, &file, NULL, error);
+	if (code < 0)
+		return code;
+	file_close(platform, file);
+	code = platform->link_at(platform->context, store->dir, name, DATABASE_NAME);
+	platform->unlink_at(platform->context, store->dir, name, 0);
+	if (code < 0 && code != -EEXIST)
+		return error_set_os(error, -code, "making %s", DATABASE_NAME);
+	code = platform->sync(platform->context, store->dir);
+	return code < 0 ? error_set_os(error, -code, "syncing the store's folder") : 0;
+}
+
+static int see_to_file(struct store *store, bool create, struct bobbin_error *error)
+{
+	int code = trust_file(store, error);
+
+	return code == BOBBIN_ENOTFOUND && create ? make_file(store, error) : code;
+}
+
+int database_open(struct store *store, bool create, sqlite3 **ret_database, struct bobbin_error *error)
+{
+	sqlite3 *database;
+	int code = see_to_file(store, create, error);
+
+	if (code < 0)
+		return code;
+	code = open_file(store->dir, DATABASE_NAME, SQLITE_OPEN_READWRITE, &database, error);
+	if (code < 0)
+		return code;
+	code = database_run(
+		database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;", error);
+	if (code < 0) {
+		sqlite3_close(database);
+		return code;
+	}
+	*ret_database = database;
+	return 0;
+}
+
+void database_close(sqlite3 *database)
+{
+	sqlite3_close(database);
+}
+
+int database_run(sqlite3 *database, const char *sql, struct bobbin_error *error)
+{
+	return sqlite3_exec(database, sql, NULL, NULL, NULL) == SQLITE_OK
+		       ? 0
+		       : database_error(database, error, "using the database");
+}
+
+int database_prepare(
+	sqlite3 *database, const char *sql, sqlite3_stmt **ret_statement, struct bobbin_error *error)
+{
+	return sqlite3_prepare_v2(database, sql, -1, ret_statement, NULL) == SQLITE_OK
+		       ? 0
+		       : database_error(database, error, "using the database");
+}
+
+int database_step(sqlite3_stmt *statement, struct bobbin_error *error)
+{
+	int code = sqlite3_step(statement);
+
+	if (code == SQLITE_ROW)
+		return 1;
+	return code == SQLITE_DONE
+		       ? 0
+		       : database_error(sqlite3_db_handle(statement), error, "using the database");
+}
+
+/* The version of a room's tables; 0 if it has none. */
+static int version_of(sqlite3 *database, const char *room, unsigned *ret_version, struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	int code = database_run(database,
+		"CREATE TABLE IF NOT EXISTS rooms (name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT "
+		"ROWID",
+		error);
+
+	*ret_version = 0;
+	if (code == 0)
+		code = database_prepare(
+			database, "SELECT version FROM rooms WHERE name = ?1", &statement, error);
+	if (code < 0)
+		return code;
+	sqlite3_bind_text(statement, 1, room, -1, SQLITE_STATIC);
+	code = database_step(statement, error);
+	if (code == 1)
+		*ret_version = (unsigned)sqlite3_column_int(statement, 0);
+	sqlite3_finalize(statement);
+	return code < 0 ? code : 0;
+}
+
+static int set_version(sqlite3 *database, const char *room, unsigned version, struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	int code =
+		database_prepare(database, "INSERT OR REPLACE INTO rooms VALUES (?1, ?2)", &statement, error);
+
+	if (code < 0)
+		return code;
+	sqlite3_bind_text(statement, 1, room, -1, SQLITE_STATIC);
+	sqlite3_bind_int(statement, 2, (int)version);
+	code = database_step(statement, error);
+	sqlite3_finalize(statement);
+	return code;
+}
+
+static int bring_up(sqlite3 *database, const char *room, const char *const *steps, unsigned count,
+	struct bobbin_error *error)
+{
+	unsigned version;
+	int code = version_of(database, room, &version, error);
+
+	if (code < 0)
+		return code;
+	if (version > count)
+		return error_set(error, BOBBIN_EREADONLY,
+			"%s holds tables of a newer version (%s %u; this bobbin knows %u): use a newer "
+			"bobbin",
+			DATABASE_NAME, room, version, count);
+	for (unsigned i = version; i < count && code == 0; i++)
+		code = database_run(database, steps[i], error);
+	return code == 0 && version < count ? set_version(database, room, count, error) : code;
+}
+
+int database_tables(sqlite3 *database, const char *room, const char *const *steps, unsigned count,
+	struct bobbin_error *error)
+{
+	int code = database_run(database, "BEGIN IMMEDIATE", error);
+
+	if (code < 0)
+		return code;
+	code = bring_up(database, room, steps, count, error);
+	if (code == 0)
+		code = database_run(database, "COMMIT", error);
+	if (code < 0)
+		sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL);
+	return code;
+}
+
+int database_check(struct store *store, void (*each)(void *data, const char *fault), void *data,
+	struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	sqlite3 *database;
+	int code = database_open(store, false, &database, error);
+
+	if (code == BOBBIN_ENOTFOUND)
+		return 0;
+	if (code < 0)
+		return code;
+	code = database_prepare(database, "PRAGMA integrity_check(100)", &statement, error);
+	if (code == 0) {
+		while ((code = database_step(statement, error)) == 1) {
+			const char *text = (const char *)sqlite3_column_text(statement, 0);
+			if (!slice_is(slice_of(text), "ok"))
+				each(data, text ? text : "out of memory");
+		}
+		sqlite3_finalize(statement);
+	}
+	database_close(database);
+	return code;
+}
+
+/* Copies pages until SQLite says that all are there. It begins anew by itself when others write meanwhile. */
+static int copy_pages(sqlite3 *from, sqlite3 *to, struct bobbin_error *error)
+{
+	sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
+
+	if (!backup)
+		return database_error(to, error, "copying the database");
+	sqlite3_backup_step(backup, -1);
+	return sqlite3_backup_finish(backup) == SQLITE_OK ? 0
+							  : database_error(to, error, "copying the database");
+}
+
+int database_backup(
+	struct store *store, int dir, const char *name, bool *ret_copied, struct bobbin_error *error)
+{
+	struct file_info info;
+	sqlite3 *from, *to;
+	int file;
+	int code = database_open(store, false, &from, error);
+
+	*ret_copied = false;
+	if (code == BOBBIN_ENOTFOUND)
+		return 0;
+	if (code < 0)
+		return code;
+	code = store->platform->info_at(store->platform->context, dir, name, &info) == 0
+		       ? error_set(error, BOBBIN_EEXIST, "%s is there already", name)
+		       : file_open(store->platform, dir, name, O_RDWR | O_CREAT | O_EXCL, &file, NULL, error);
+	if (code == 0) {
+		file_close(store->platform, file);
+		code = open_file(dir, name, SQLITE_OPEN_READWRITE, &to, error);
+	}
+	if (code == 0) {
+		code = database_run(to, "PRAGMA synchronous=FULL", error);
+		if (code == 0)
+			code = copy_pages(from, to, error);
+		sqlite3_close(to);
+	}
+	database_close(from);
+	*ret_copied = code == 0;
+	return code;
+}
