@@ -89,7 +89,7 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 	struct bobbin_error *error);
 const struct window_plan *plan_window(const bobbin_plan *plan);
 
-/* doctor.c: what a provider would refuse of a line as it stands in the log;
+/* doctor_line.c: what a provider would refuse of a line as it stands in the log;
  * adds to `faults`. */
 struct path;
 int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error);
