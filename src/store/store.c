@@ -156,7 +156,7 @@ static int open_dir(struct store *store, const struct store_options *options, st
 int store_open(const struct platform *platform, const char *path, const struct store_options *options,
 	struct store **ret_store, struct bobbin_error *error)
 {
-	static const struct store_options defaults = {false, false, STORE_SYNC_FULL, 0};
+	static const struct store_options defaults = {false, false, STORE_SYNC_FULL, 0, 0};
 	size_t len = strlen(path);
 
 	if (!options)
@@ -171,6 +171,7 @@ int store_open(const struct platform *platform, const char *path, const struct s
 	store->dir = -1;
 	store->sync = options->sync;
 	store->index_step = options->index_step ? options->index_step : STORE_INDEX_STEP;
+	store->catalogue_step = options->catalogue_step ? options->catalogue_step : STORE_CATALOGUE_STEP;
 	store->path = mem_copy_text(path, len);
 	int rc = store->path ? open_dir(store, options, error)
 			     : error_set(error, BOBBIN_ENOMEM, "out of memory");

@@ -43,9 +43,13 @@ struct store_options {
 	uint64_t index_step;   /* bytes of a log that may come after what its index file covers; 0:
 				* STORE_INDEX_STEP
 				*/
+	uint32_t catalogue_step; /* logs that a list opens, from which on it writes a new catalogue; 0:
+				  * STORE_CATALOGUE_STEP
+				  */
 };
 #define STORE_INDEX_STEP (256u << 10)
 #define STORE_INDEX_RECORDS 256 /* likewise, records */
+#define STORE_CATALOGUE_STEP 64
 
 struct store;
 

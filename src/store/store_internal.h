@@ -11,6 +11,7 @@ struct store {
 	int dir;
 	enum store_sync sync;
 	uint64_t index_step;
+	uint32_t catalogue_step;
 };
 
 #define STORE_CACHE_NAME ".cache"

@@ -19,7 +19,6 @@
 #define HEAD_BYTES 8192 /* the longest header line we write has about 7,000 */
 #define TAIL_BYTES 4096 /* shows the newest record unless that one is larger */
 #define SUFFIX ".jsonl"
-#define CATALOGUE_STEP 64 /* logs opened for a list, from which on a new catalogue is worth its writing */
 
 struct found {
 	char id[LIMIT_SESSION_ID_BYTES + 1];
@@ -287,7 +286,7 @@ int store_list(struct store *store, const struct store_list_options *options, st
 		if (!rc && is_wanted(&entries[count], options))
 			count++;
 	}
-	if (!rc && count < limit && catalogue.looked_at >= CATALOGUE_STEP)
+	if (!rc && count < limit && catalogue.looked_at >= store->catalogue_step)
 		catalogue_write(store, &catalogue.new_text, catalogue.new_count);
 	buffer_release(&catalogue.new_text);
 	mem_free(listing.found);
