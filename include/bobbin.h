@@ -436,6 +436,9 @@ BOBBIN_API void bobbin_import_free(bobbin_import *import);
 /* The names of the formats that can be read, ended by NULL; lives for ever. */
 BOBBIN_API const char *const *bobbin_import_formats(void);
 
+/* One line about a format, for a list; NULL for a name that is none. Lives for ever. */
+BOBBIN_API const char *bobbin_import_format_about(const char *format);
+
 /* ---- The window: the next request ------------------------------------------------------------------------------ */
 
 struct bobbin_window_options {

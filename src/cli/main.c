@@ -145,10 +145,12 @@ static void print_help(const struct command *command)
 		command->summary[last] == '?' ? "" : ".");
 	print_wrapped(command->help, strlen(command->help), 0);
 	if (strcmp(command->name, "import") == 0) {
-		fputs("Formats:", stdout);
-		for (const char *const *format = bobbin_import_formats(); *format; format++)
-			printf(" %s", *format);
-		putchar('\n');
+		puts("\nFormats:");
+		for (const char *const *format = bobbin_import_formats(); *format; format++) {
+			const char *about = bobbin_import_format_about(*format);
+			printf("  %-18s ", *format);
+			print_hanging(about, strlen(about), 21);
+		}
 	}
 	if (*command->options) {
 		puts("\nOptions:");

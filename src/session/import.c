@@ -40,6 +40,11 @@ const char *const *bobbin_import_formats(void)
 	return import_formats();
 }
 
+const char *bobbin_import_format_about(const char *format)
+{
+	return import_format_about(format);
+}
+
 void bobbin_import_free(bobbin_import *import)
 {
 	if (!import)

@@ -11,26 +11,38 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "transcript/import_document.h"
 #include "transcript/import_readers.h"
 #include "transcript/import_tools.h"
 
-typedef int (*reader_fn)(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+/*
+ * The formats: name, one line about it, what recognises it (NULL: judge() below), its reader. Where two would take a
+ * file, the upper one has it; so those that look closely stand above those that look at little.
+ */
+#define FORMATS(X)                                                                                           \
+	X("bobbin", "bobbin's own logs, and what show --json prints", NULL, import_bobbin)                   \
+	X("openai-chat", "chat completion messages, also tau-bench, recorded requests, chat replays", NULL,  \
+		import_openai_chat)                                                                          \
+	X("claude-code", "Claude Code's session files (~/.claude/projects)", NULL, import_claude_code)       \
+	X("pi", "sessions of the pi coding agent, linear and trees", NULL, import_pi)
 
 static const struct reader {
-	const char *name;
-	reader_fn read;
+	const char *name, *about;
+	bool (*is)(const struct import_probe *probe);
+	int (*read)(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 } READERS[] = {
-	{"bobbin", import_bobbin},
-	{"openai-chat", import_openai_chat},
-	{"claude-code", import_claude_code},
-	{"pi", import_pi},
+#define FORMAT_ROW(name, about, is, read) {name, about, is, read},
+	FORMATS(FORMAT_ROW)
+#undef FORMAT_ROW
 };
 
 #define READER_COUNT (sizeof(READERS) / sizeof(READERS[0]))
 
 const char *const *import_formats(void)
 {
-	static const char *const NAMES[] = {"bobbin", "openai-chat", "claude-code", "pi", NULL};
+#define FORMAT_NAME(name, about, is, read) name,
+	static const char *const NAMES[] = {FORMATS(FORMAT_NAME) NULL};
+#undef FORMAT_NAME
 	return NAMES;
 }
 
@@ -41,6 +53,12 @@ static const struct reader *find_reader(const char *name)
 			return &READERS[i];
 	}
 	return NULL;
+}
+
+const char *import_format_about(const char *format)
+{
+	const struct reader *reader = format ? find_reader(format) : NULL;
+	return reader ? reader->about : NULL;
 }
 
 static bool has(const struct json *object, const char *key)
@@ -120,7 +138,7 @@ static const char *judge_typed(const struct json *record, const struct json *typ
 	return NULL;
 }
 
-/* The format of one record, or NULL if it does not tell. */
+/* The format of one value by its members alone, or NULL if they do not tell. */
 static const char *judge(const struct json *value, bool *maybe)
 {
 	struct json type, list, first;
@@ -146,38 +164,91 @@ static const char *judge(const struct json *value, bool *maybe)
 	return NULL;
 }
 
+/* The readers that look for themselves, then judge(). */
+static const char *ask(struct import_probe *probe, bool *maybe)
+{
+	struct json_iter iter;
+
+	probe->first = probe->value;
+	if (probe->value.type == JSON_ARRAY) {
+		json_iter_init(&iter, &probe->value);
+		json_iter_next(&iter, NULL, &probe->first);
+	}
+	for (size_t i = 0; i < READER_COUNT; i++) {
+		if (READERS[i].is && READERS[i].is(probe))
+			return READERS[i].name;
+	}
+	return judge(&probe->value, maybe);
+}
+
 /* How many records are looked at; a format's first ones may be of kinds that others have too. */
 #define DETECT_RECORDS 100
 
-/* Looks at whole records only; what is broken is the reader's to report. */
-static const char *detect(const char *data, size_t len)
+static const char *detect_lines(struct import_probe *probe, bool *maybe)
 {
 	struct import scratch = {.arena = ARENA_INIT};
 	struct import_lines lines;
-	struct json value;
 	struct place place;
 	const char *name = NULL;
+
+	import_lines_init(&lines, &scratch, probe->data.data, probe->data.len);
+	while (!name && lines.values < DETECT_RECORDS && import_lines_next(&lines, &probe->value, &place) > 0)
+		name = ask(probe, maybe);
+	import_release(&scratch);
+	return name ? name : *maybe ? "bobbin" : NULL;
+}
+
+/* A document that is damaged, by what is left of it. */
+static const char *detect_damaged(struct import_probe *probe, bool *maybe)
+{
+	struct import scratch = {.arena = ARENA_INIT};
+	const char *name = NULL;
+
+	if (import_document(&scratch, probe->data.data, probe->data.len, &probe->value, NULL) == 0) {
+		probe->document = true;
+		name = ask(probe, maybe);
+		if (!name && *maybe && probe->value.type == JSON_ARRAY)
+			name = "openai-chat";
+	}
+	import_release(&scratch);
+	return name;
+}
+
+/* Looks at whole records; what is broken is the reader's to report. */
+static const char *detect(const char *data, size_t len)
+{
+	struct import_probe probe = {.data = {data, len}};
 	bool maybe = false;
-	size_t at = 0;
+	size_t at = 0, used;
 
 	while (at < len && (import_is_space(data[at]) || (unsigned char)data[at] >= 0x80))
 		at++;
 	/* A document over several lines, or a list that breaks off, is no file of lines. */
-	if (at < len && (data[at] == '[' || data[at] == '{') && json_parse(data, len, &value, NULL) == 0) {
-		name = judge(&value, &maybe);
+	bool bracket = at < len && (data[at] == '[' || data[at] == '{');
+	if (bracket && json_parse(data, len, &probe.value, NULL) == 0) {
+		probe.document = true;
+		const char *name = ask(&probe, &maybe);
 		return name ? name : maybe ? "bobbin" : NULL;
 	}
-	if (at < len && data[at] == '[') {
-		size_t used;
-		if (json_parse_prefix(data + at + 1, len - at - 1, &value, &used, NULL) == 0)
-			name = judge(&value, &maybe);
-		return name ? name : maybe ? "openai-chat" : NULL;
+	if (bracket && json_parse_prefix(data + at, len - at, &probe.value, &used, NULL) < 0) {
+		const char *name = detect_damaged(&probe, &maybe);
+		if (name || data[at] == '[')
+			return name;
+		probe.document = false;
 	}
-	import_lines_init(&lines, &scratch, data, len);
-	while (!name && lines.values < DETECT_RECORDS && import_lines_next(&lines, &value, &place) > 0)
-		name = judge(&value, &maybe);
-	import_release(&scratch);
-	return name ? name : maybe ? "bobbin" : NULL;
+	return detect_lines(&probe, &maybe);
+}
+
+/* Files that are no JSON at all. */
+static const char *detect_text(const char *data, size_t len)
+{
+	struct import_probe probe = {.data = {data, len}};
+
+	for (size_t i = 0; i < READER_COUNT; i++) {
+		if (READERS[i].is && READERS[i].is(&probe))
+			return READERS[i].name;
+	}
+	return NULL;
 }
 
 static int not_recognised(const char *data, size_t len, struct bobbin_error *error)
@@ -198,7 +269,7 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 		return error_set_at(error, BOBBIN_EINPUT, import_line_of(data, fault.offset), fault.offset,
 			"no transcript of a known format: %s", fault.message);
 	return error_set_at(
-		error, BOBBIN_EUNSUPPORTED, 1, 0, "no transcript of a known format; bobbin reads its own logs, openai-chat, claude-code and pi");
+		error, BOBBIN_EUNSUPPORTED, 1, 0, "no transcript of a known format; bobbin help import lists those that are read");
 }
 
 int import_read(const char *format, const char *data, size_t len, struct import *ret_import,
@@ -208,7 +279,7 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 	if (len > LIMIT_IMPORT_BYTES)
 		return error_set(error, BOBBIN_ELIMIT, "a transcript of %zu bytes; %u can be read", len,
 			LIMIT_IMPORT_BYTES);
-	if (!format && !(format = detect(data, len)))
+	if (!format && !(format = detect(data, len)) && !(format = detect_text(data, len)))
 		return not_recognised(data, len, error);
 	const struct reader *reader = find_reader(format);
 	if (!reader)
@@ -216,7 +287,8 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 	ret_import->format = reader->name;
 	if (len == 0)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
-	return reader->read(ret_import, data, len, error);
+	int rc = reader->read(ret_import, data, len, error);
+	return rc ? rc : import_end(import_tell_kinds(ret_import), error);
 }
 
 void import_release(struct import *import)
@@ -226,5 +298,6 @@ void import_release(struct import *import)
 	arena_release(&import->arena);
 	mem_free(import->conversations);
 	mem_free(import->warnings);
+	mem_free(import->kinds);
 	*import = (struct import){.arena = ARENA_INIT};
 }

@@ -25,6 +25,13 @@ struct import_warning {
 	bool remark;             /* no fault of the file: what never was part of a conversation is left out */
 };
 
+/* What is not a message, or not understood: counted by kind, and told as one warning each. */
+struct import_kind {
+	const char *what; /* in the arena */
+	uint64_t count, line, offset; /* of the first */
+	bool remark;
+};
+
 struct import_conversation {
 	struct slice foreign_id, title;  /* may be empty */
 	struct slice *records;           /* canonical messages, one JSON object each, without seq and crc, parents before children */
@@ -41,6 +48,8 @@ struct import {
 	struct import_warning *warnings; /* at most LIMIT_FAULTS_REPORTED; the rest is counted */
 	size_t warning_count, warning_cap;
 	uint64_t warnings_total;
+	struct import_kind *kinds; /* while reading; warnings at the end */
+	size_t kind_count, kind_cap;
 };
 
 /* Reads `data` as `format`, or, with format NULL, as what it looks like. BOBBIN_EUNSUPPORTED for an unknown or
@@ -51,5 +60,7 @@ void import_release(struct import *import);
 
 /* The names of the formats in, NULL-terminated. */
 const char *const *import_formats(void);
+/* One line about a format; NULL for an unknown name. */
+const char *import_format_about(const char *format);
 
 #endif

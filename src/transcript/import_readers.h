@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers by format, called by import.c alone. Each adds its conversations to the import.
- * BOBBIN_EINPUT with line and offset if there is not one message; BOBBIN_ENOMEM.
+ * The readers by format and what tells their files apart, called by import.c alone. A reader adds its conversations
+ * to the import. BOBBIN_EINPUT with line and offset if there is not one message; BOBBIN_ENOMEM.
  */
 #ifndef TRANSCRIPT_IMPORT_READERS_H
 #define TRANSCRIPT_IMPORT_READERS_H
 
+#include "base/json.h"
 #include "transcript/import.h"
+
+/* What a format is recognised by: a whole document, one of the first records of a file of lines, or text. */
+struct import_probe {
+	struct slice data; /* the file */
+	struct json value; /* the document or record; JSON_ABSENT: the file holds neither */
+	struct json first; /* of a list its first element, else the value itself */
+	bool document;	   /* the value is the whole file, or all of it that is not damaged */
+};
 
 int import_bobbin(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 int import_openai_chat(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 int import_claude_code(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 int import_pi(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+
+/* True if the probe certainly is of that format. Asked before what decides between the four above. */
 
 #endif

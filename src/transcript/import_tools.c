@@ -7,8 +7,25 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 #define WARNING_BYTES 256
+
+/* Kinds that are told apart; what comes after is one kind more. */
+#define KINDS_MAX 64
+
+static int keep_warning(struct import *import, struct place place, bool remark, const char *text)
+{
+	if (mem_grow((void **)&import->warnings, &import->warning_cap, import->warning_count + 1,
+		    sizeof(*import->warnings)) < 0)
+		return BOBBIN_ENOMEM;
+	const char *kept = arena_copy(&import->arena, text, strlen(text));
+	if (!kept)
+		return BOBBIN_ENOMEM;
+	import->warnings[import->warning_count++] =
+		(struct import_warning){place.line, place.offset, kept, remark};
+	return 0;
+}
 
 static int add_warning(
 	struct import *import, struct place place, bool remark, const char *format, va_list arguments)
@@ -19,15 +36,7 @@ static int add_warning(
 	if (import->warning_count >= LIMIT_FAULTS_REPORTED)
 		return 0;
 	vsnprintf(text, sizeof(text), format, arguments);
-	if (mem_grow((void **)&import->warnings, &import->warning_cap, import->warning_count + 1,
-		    sizeof(*import->warnings)) < 0)
-		return BOBBIN_ENOMEM;
-	const char *kept = arena_copy(&import->arena, text, strlen(text));
-	if (!kept)
-		return BOBBIN_ENOMEM;
-	import->warnings[import->warning_count++] =
-		(struct import_warning){place.line, place.offset, kept, remark};
-	return 0;
+	return keep_warning(import, place, remark, text);
 }
 
 int import_warn(struct import *import, struct place place, const char *format, ...)
@@ -48,6 +57,70 @@ int import_remark(struct import *import, struct place place, const char *format,
 	int rc = add_warning(import, place, true, format, arguments);
 	va_end(arguments);
 	return rc;
+}
+
+static int count_kind(struct import *import, struct place place, const char *what, bool remark)
+{
+	for (size_t i = 0; i < import->kind_count; i++) {
+		struct import_kind *kind = &import->kinds[i];
+		if (kind->remark == remark && strcmp(kind->what, what) == 0) {
+			kind->count++;
+			return 0;
+		}
+	}
+	if (import->kind_count >= KINDS_MAX && strcmp(what, "things of other kinds") != 0)
+		return count_kind(import, place, "things of other kinds", remark);
+	if (mem_grow((void **)&import->kinds, &import->kind_cap, import->kind_count + 1,
+		    sizeof(*import->kinds)) < 0)
+		return BOBBIN_ENOMEM;
+	const char *kept = arena_copy(&import->arena, what, strlen(what));
+	if (!kept)
+		return BOBBIN_ENOMEM;
+	import->kinds[import->kind_count++] =
+		(struct import_kind){kept, 1, place.line, place.offset, remark};
+	return 0;
+}
+
+int import_left_out(struct import *import, struct place place, const char *what)
+{
+	return count_kind(import, place, what, true);
+}
+
+int import_not_understood(struct import *import, struct place place, const char *what, struct slice name)
+{
+	char text[WARNING_BYTES / 2];
+
+	if (!name.data)
+		return count_kind(import, place, what, false);
+	struct buffer shown = BUFFER_INIT(WARNING_BYTES);
+	utf8_add_clean(&shown, name.data, utf8_truncate(name.data, name.len, 40));
+	int rc = buffer_error(&shown) ? BOBBIN_ENOMEM : 0;
+	if (!rc) {
+		for (size_t i = 0; i < shown.len; i++) {
+			if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
+				shown.data[i] = ' ';
+		}
+		snprintf(text, sizeof(text), "%s \"%s\"", what, shown.data ? shown.data : "");
+		rc = count_kind(import, place, text, false);
+	}
+	buffer_release(&shown);
+	return rc;
+}
+
+int import_tell_kinds(struct import *import)
+{
+	char text[WARNING_BYTES];
+
+	/* Few, and more telling than the thousandth broken line: they come beyond the limit. */
+	for (size_t i = 0; i < import->kind_count; i++) {
+		const struct import_kind *kind = &import->kinds[i];
+		snprintf(text, sizeof(text), "left out%s: %llu %s", kind->remark ? "" : ", not understood",
+			(unsigned long long)kind->count, kind->what);
+		import->warnings_total++;
+		if (keep_warning(import, (struct place){kind->line, kind->offset}, kind->remark, text) < 0)
+			return BOBBIN_ENOMEM;
+	}
+	return 0;
 }
 
 struct import_conversation *import_conversation_add(struct import *import)

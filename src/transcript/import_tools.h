@@ -21,6 +21,17 @@ int import_warn(struct import *import, struct place place, const char *format, .
 int import_remark(struct import *import, struct place place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * Counts what a reader leaves out, by kind: told once for each kind, with the number and the first place, when the
+ * reader is done. `what` is a plural ("file snapshots"). import_left_out is for what never was part of the
+ * conversation, import_not_understood for what may have been: `name` (a type, a role; may be {NULL, 0}) is
+ * shown with it, so each name is a kind of its own. 0 or BOBBIN_ENOMEM.
+ */
+int import_left_out(struct import *import, struct place place, const char *what);
+int import_not_understood(struct import *import, struct place place, const char *what, struct slice name);
+/* Makes the counts warnings; import_read calls it. */
+int import_tell_kinds(struct import *import);
+
 /* Adds an empty conversation; the pointer holds until the next one is added. NULL when memory is out. */
 struct import_conversation *import_conversation_add(struct import *import);
 

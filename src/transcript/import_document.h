@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A transcript that is one JSON document, also a damaged one.
+ *
+ * Invariants: (1) a whole document is given as it is, in place; (2) of a damaged one every element of its lists that
+ * lies before the damage is given, and those after it as far as they can be told apart; (3) each damage is a warning
+ * with its place.
+ */
+#ifndef TRANSCRIPT_IMPORT_DOCUMENT_H
+#define TRANSCRIPT_IMPORT_DOCUMENT_H
+
+#include "transcript/import_tools.h"
+
+/* Parses the file. A mended text lies in the import's arena. BOBBIN_EINPUT with line and offset if nothing of it can
+ * be read, BOBBIN_ELIMIT, BOBBIN_ENOMEM. */
+int import_document(struct import *import, const char *data, size_t len, struct json *ret_value,
+	struct bobbin_error *error);
+
+/* The place of a value in a whole document; of a mended one line 0, offset 0. */
+struct place import_document_place(const char *data, size_t len, const struct json *value);
+
+#endif
