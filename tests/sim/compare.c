@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sim/world.h"
+#include "store/log_internal.h"
 
 /* ---- Bytes */
 
@@ -358,6 +359,7 @@ void sim_compare(struct sim_world *world, struct log *log, int number)
 		sim_scan(&world->ledger, number, scan);
 		compare_records(comparison, scan);
 		world->compared++;
+		world->indexed += log->index.prefix != NULL;
 	} else if (!sim_is_excused(&world->ledger, number))
 		sim_fail(world, "%s (i%d) opens, but what it inherits is not there",
 			world->ledger.logs[number].id, number);

@@ -25,7 +25,9 @@ void sim_disk_init(struct sim_disk *disk, uint64_t seed)
 {
 	memset(disk, 0, sizeof(*disk));
 	disk->random.state = seed;
-	disk->now_ns = INT64_C(1788516000000000000); /* 2026-09-04T10:00:00Z */
+	disk->realtime_ns = INT64_C(1788516000000000000); /* 2026-09-04T10:00:00Z */
+	disk->call_ns = 1000;
+	disk->time_step_ns = 1;
 }
 
 static void forget_changes(struct sim_file *file)
@@ -122,16 +124,111 @@ void sim_disk_change_name(
 	apply_name_change(&disk->names, change);
 }
 
-void sim_disk_sync_names(struct sim_disk *disk)
+bool sim_is_cache(const char *name)
 {
-	disk->durable_names = disk->names;
-	disk->name_change_count = 0;
+	return strncmp(name, SIM_IN_CACHE, strlen(SIM_IN_CACHE)) == 0;
+}
+
+/* Of one folder: what happened in the other waits. */
+void sim_disk_sync_names(struct sim_disk *disk, bool cache)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < disk->name_change_count; i++) {
+		struct sim_name_change *change = &disk->name_changes[i];
+		if (sim_is_cache(change->name) == cache)
+			apply_name_change(&disk->durable_names, change);
+		else
+			disk->name_changes[kept++] = *change;
+	}
+	disk->name_change_count = kept;
 }
 
 void sim_disk_forget(struct sim_disk *disk, const char *name)
 {
 	remove_name(&disk->names, name);
 	remove_name(&disk->durable_names, name);
+}
+
+static void take_inode(const struct sim_disk *disk, int file, bool taken[SIM_FILES_MAX + 1])
+{
+	if (file >= 0)
+		taken[disk->files[file].inode] = true;
+}
+
+/* The first number that no file has which is open or has a name, or may have one after a power cut. */
+static uint64_t free_inode(const struct sim_disk *disk)
+{
+	bool taken[SIM_FILES_MAX + 1] = {true};
+	uint64_t inode = 0;
+
+	for (int i = 0; i < SIM_OPEN_MAX; i++)
+		if (disk->opens[i].process)
+			take_inode(disk, disk->opens[i].file, taken);
+	for (size_t i = 0; i < disk->names.count; i++)
+		take_inode(disk, disk->names.list[i].file, taken);
+	for (size_t i = 0; i < disk->durable_names.count; i++)
+		take_inode(disk, disk->durable_names.list[i].file, taken);
+	for (size_t i = 0; i < disk->name_change_count; i++)
+		take_inode(disk, disk->name_changes[i].file, taken);
+	while (taken[inode])
+		inode++;
+	return inode;
+}
+
+/* Bytes change in place, as a reader sees them who has the file open. */
+static void change_in_place(struct sim_disk *disk, struct sim_file *file, size_t at, const char *data, size_t len)
+{
+	sim_file_change(file, at, data, len);
+	sim_file_sync(disk, file, false);
+}
+
+static void spoil(struct sim_disk *disk, struct sim_file *file)
+{
+	char bytes[64];
+	size_t at = sim_random_below(&disk->random, (uint32_t)file->size + 1);
+	size_t len = sim_random_below(&disk->random, sizeof(bytes));
+
+	if (len > file->size - at)
+		len = file->size - at;
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (char)sim_random_next(&disk->random);
+	if (len)
+		change_in_place(disk, file, at, bytes, len);
+}
+
+void sim_disk_harm(struct sim_disk *disk, const char *name, const char *other, enum sim_harm harm)
+{
+	int number = sim_disk_find(disk, name), with = other ? sim_disk_find(disk, other) : -1;
+
+	if (number < 0)
+		return;
+	struct sim_file *file = &disk->files[number];
+	switch (harm) {
+	case SIM_HARM_CUT:
+		change_in_place(disk, file, sim_random_below(&disk->random, (uint32_t)file->size + 1), NULL, 0);
+		break;
+	case SIM_HARM_EMPTY:
+		change_in_place(disk, file, 0, NULL, 0);
+		break;
+	case SIM_HARM_SPOIL:
+		spoil(disk, file);
+		break;
+	case SIM_HARM_SWAP:
+		if (with >= 0) {
+			sim_disk_change_name(disk, SIM_NAME_ADD, name, NULL, with);
+			sim_disk_change_name(disk, SIM_NAME_ADD, other, NULL, number);
+		}
+		break;
+	default:
+		sim_disk_change_name(disk, SIM_NAME_REMOVE, name, NULL, -1);
+	}
+}
+
+int64_t sim_disk_file_time(const struct sim_disk *disk)
+{
+	int64_t now = disk->realtime_ns + disk->now_ns;
+	return now - now % disk->time_step_ns;
 }
 
 int sim_disk_new_file(struct sim_disk *disk, unsigned mode)
@@ -141,7 +238,8 @@ int sim_disk_new_file(struct sim_disk *disk, unsigned mode)
 	struct sim_file *file = &disk->files[disk->file_count];
 	memset(file, 0, sizeof(*file));
 	file->mode = S_IFREG | mode;
-	file->modified_ns = disk->now_ns;
+	file->modified_ns = sim_disk_file_time(disk);
+	file->inode = free_inode(disk);
 	file->locked_by = -1;
 	return disk->file_count++;
 }
@@ -296,6 +394,11 @@ static void cut_names(struct sim_disk *disk)
 		if (how == 1 || (how == 2 && i < prefix) ||
 			(how == 3 && sim_random_percent(&disk->random, 50)))
 			apply_name_change(&disk->durable_names, &disk->name_changes[i]);
+	for (size_t i = 0; i < disk->durable_names.count && sim_names_find(&disk->durable_names, SIM_CACHE) < 0;)
+		if (sim_is_cache(disk->durable_names.list[i].name))
+			remove_name(&disk->durable_names, disk->durable_names.list[i].name);
+		else
+			i++;
 	disk->names = disk->durable_names;
 	disk->name_change_count = 0;
 }

@@ -22,8 +22,8 @@
 
 #define SIM_ID_BYTES 40
 #define SIM_ENTRIES_MAX 2048
-#define SIM_LOGS_MAX 96
-#define SIM_LINES_MAX 400
+#define SIM_LOGS_MAX 192
+#define SIM_LINES_MAX 800
 #define SIM_NODES_MAX 800
 
 enum { SIM_NOT_YET = -1, SIM_GONE = -2 };
@@ -62,6 +62,7 @@ struct sim_log {
 	bool exists, delete_tried, deleted;
 	bool excused;	  /* a fork that was not to survive a power cut, which came: opening it may fail */
 	bool doubtful;	  /* not yet durable when a sync failed: its header may be forgotten */
+	uint32_t noted_errors; /* of the file's failed syncs, those whose entries are doubtful already */
 	uint64_t checked; /* version of the file whose bytes were right; 0: to be looked at */
 	int parent, base; /* logs, or -1: as its header names them */
 	uint64_t kept;

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #define FIRST_DESCRIPTOR 1000
 #define SLEEP_LEAST_NS INT64_C(700000000) /* so that waiting for a lock takes few steps */
 #define SIM_USER 1000
+#define FIRST_INODE 100
 #define EXT4_MAGIC 0xef53
 
 static struct sim_open *opened(const struct sim_process *process, int descriptor)
@@ -19,6 +21,22 @@ static struct sim_open *opened(const struct sim_process *process, int descriptor
 	if (at < 0 || at >= SIM_OPEN_MAX || process->disk->opens[at].process != process)
 		return NULL;
 	return &process->disk->opens[at];
+}
+
+static bool is_cache(const struct sim_process *process, int descriptor)
+{
+	const struct sim_open *open = opened(process, descriptor);
+	return open && open->cache;
+}
+
+/* A name in the folder that is open there, as the disk keeps it. */
+static const char *whole_name(
+	const struct sim_process *process, int dir, const char *name, char room[SIM_NAME_BYTES])
+{
+	const struct sim_open *open = opened(process, dir);
+
+	snprintf(room, SIM_NAME_BYTES, "%s%s", open && open->file == SIM_OPEN_CACHE ? SIM_IN_CACHE : "", name);
+	return room;
 }
 
 static void let_go(struct sim_disk *disk, struct sim_open *open)
@@ -40,7 +58,8 @@ void sim_process_kill(struct sim_process *process)
 void sim_process_plan_nothing(struct sim_process *process)
 {
 	process->die_at = process->fail_at = process->fail_calls = process->interrupt_at = 0;
-	process->calls = process->failures = process->sync_failures = 0;
+	process->calls = process->failures = process->cache_failures = process->sync_failures = 0;
+	process->fail_caches = false;
 	process->changes = 0;
 	process->write_is_next_to_fail = false;
 }
@@ -48,9 +67,9 @@ void sim_process_plan_nothing(struct sim_process *process)
 /* Every call begins here. 0: go on; DYING: do what may be done of it, then die; else a negative errno. */
 enum { DYING = 1 };
 
-static int begin(struct sim_process *process, uint32_t kind)
+static int begin(struct sim_process *process, uint32_t kind, bool cache)
 {
-	process->disk->now_ns += 1000;
+	process->disk->now_ns += process->disk->call_ns;
 	if (process->dead)
 		return -EIO;
 	process->calls++;
@@ -62,8 +81,12 @@ static int begin(struct sim_process *process, uint32_t kind)
 	}
 	if (process->die_at && process->calls >= process->die_at)
 		return DYING;
-	if (process->fail_at && (process->fail_calls & kind) && --process->fail_at == 0) {
-		process->failures++;
+	if (process->fail_at && (process->fail_calls & kind) && process->fail_caches == cache &&
+		--process->fail_at == 0) {
+		if (cache)
+			process->cache_failures++;
+		else
+			process->failures++;
 		if (kind & SIM_SYNC)
 			process->sync_failures++;
 		return -process->fail_errno;
@@ -83,10 +106,10 @@ static int die(struct sim_process *process)
 	return -EIO;
 }
 
-#define BEGIN(kind)                                                                                          \
+#define BEGIN(kind, descriptor)                                                                              \
 	struct sim_process *process = context;                                                               \
 	struct sim_disk *disk = process->disk;                                                               \
-	int planned = begin(process, kind);                                                                  \
+	int planned = begin(process, kind, is_cache(process, descriptor));                                   \
 	if (planned < 0)                                                                                     \
 		return planned;                                                                              \
 	if (planned == DYING && !still_does_it(process))                                                     \
@@ -95,12 +118,13 @@ static int die(struct sim_process *process)
 
 #define END(result) return planned == DYING ? die(process) : (result)
 
-static int add_open(struct sim_process *process, int file, int flags)
+static int add_open(struct sim_process *process, int file, int flags, bool cache)
 {
 	struct sim_disk *disk = process->disk;
 	for (int i = 0; i < SIM_OPEN_MAX; i++)
 		if (!disk->opens[i].process) {
-			disk->opens[i] = (struct sim_open){process, file, flags};
+			disk->opens[i] = (struct sim_open){process, file, flags, cache,
+				file >= 0 ? disk->files[file].sync_errors : 0};
 			return i + FIRST_DESCRIPTOR;
 		}
 	return -EMFILE;
@@ -109,30 +133,42 @@ static int add_open(struct sim_process *process, int file, int flags)
 static int open_path(struct sim_process *process, const char *name, int flags)
 {
 	if (strcmp(name, SIM_ABOVE) == 0)
-		return add_open(process, SIM_OPEN_ABOVE, flags);
+		return add_open(process, SIM_OPEN_ABOVE, flags, false);
 	if (strcmp(name, SIM_FOLDER) == 0 && process->disk->folder)
-		return add_open(process, SIM_OPEN_FOLDER, flags);
+		return add_open(process, SIM_OPEN_FOLDER, flags, false);
 	return -ENOENT;
 }
 
-static int sim_open_at(void *context, int dir, const char *name, int flags, unsigned mode)
+/* Counts a change of the folder, unless it is of caches: those may change at any time. */
+static void note_change(struct sim_process *process, bool cache)
 {
-	BEGIN(SIM_NAME);
+	process->changes += !cache;
+}
+
+static int sim_open_at(void *context, int dir, const char *base, int flags, unsigned mode)
+{
+	BEGIN(SIM_NAME, dir);
+	char room[SIM_NAME_BYTES];
+	const char *name = whole_name(process, dir, base, room);
 	if (dir == PLATFORM_CWD)
 		END(open_path(process, name, flags));
 	if (!opened(process, dir))
 		END(-EBADF);
+	if (strcmp(name, SIM_CACHE) == 0)
+		END(sim_names_find(&disk->names, name) < 0
+				? -ENOENT
+				: add_open(process, SIM_OPEN_CACHE, flags, true));
 	int file = sim_disk_find(disk, name);
 	if (file >= 0 && (flags & O_CREAT) && (flags & O_EXCL))
 		END(-EEXIST);
 	if (file < 0 && !(flags & O_CREAT))
 		END(-ENOENT);
 	if (file < 0) {
-		process->changes++;
+		note_change(process, sim_is_cache(name));
 		file = sim_disk_new_file(disk, mode);
 		sim_disk_change_name(disk, SIM_NAME_ADD, name, NULL, file);
 	}
-	END(add_open(process, file, flags));
+	END(add_open(process, file, flags, sim_is_cache(name)));
 }
 
 static int sim_close(void *context, int descriptor)
@@ -153,7 +189,7 @@ static struct sim_file *file_of(const struct sim_process *process, int descripto
 
 static ssize_t sim_read_at(void *context, int descriptor, void *data, size_t len, uint64_t offset)
 {
-	BEGIN(SIM_READ);
+	BEGIN(SIM_READ, descriptor);
 	const struct sim_file *file = file_of(process, descriptor);
 	if (!file)
 		END(-EBADF);
@@ -170,9 +206,9 @@ static void add_bytes(struct sim_process *process, struct sim_open *open, const 
 	struct sim_file *file = &process->disk->files[open->file];
 	if (len == 0)
 		return;
-	process->changes++;
+	note_change(process, open->cache);
 	sim_file_change(file, file->size, data, len);
-	file->modified_ns = process->disk->now_ns;
+	file->modified_ns = sim_disk_file_time(process->disk);
 }
 
 /* A write that is to fail: often a part of it goes through first, and the rest of it fails. */
@@ -201,7 +237,7 @@ static ssize_t failing_write(struct sim_process *process, struct sim_open *open,
 static ssize_t sim_write(void *context, int descriptor, const void *data, size_t len)
 {
 	struct sim_process *process = context;
-	int planned = begin(process, SIM_WRITE);
+	int planned = begin(process, SIM_WRITE, is_cache(process, descriptor));
 	struct sim_open *open = opened(process, descriptor);
 
 	if (process->dead)
@@ -228,10 +264,20 @@ static int sync_open(struct sim_process *process, int descriptor, bool fails)
 
 	if (!open)
 		return -EBADF;
-	if (open->file >= 0)
-		sim_file_sync(disk, &disk->files[open->file], fails);
-	else if (!fails && open->file == SIM_OPEN_FOLDER)
-		sim_disk_sync_names(disk);
+	if (open->file >= 0) {
+		struct sim_file *file = &disk->files[open->file];
+		bool told = !disk->errors_reach_all || open->seen_errors == file->sync_errors;
+		sim_file_sync(disk, file, fails);
+		file->sync_errors += fails;
+		open->seen_errors = file->sync_errors;
+		if (!told && !fails) {
+			process->failures++;
+			process->sync_failures++;
+			process->fail_errno = EIO;
+			return -EIO;
+		}
+	} else if (!fails && open->file != SIM_OPEN_ABOVE)
+		sim_disk_sync_names(disk, open->file == SIM_OPEN_CACHE);
 	else if (!fails)
 		disk->folder_durable = disk->folder;
 	return 0;
@@ -240,7 +286,7 @@ static int sync_open(struct sim_process *process, int descriptor, bool fails)
 static int sim_sync(void *context, int descriptor)
 {
 	struct sim_process *process = context;
-	int planned = begin(process, SIM_SYNC);
+	int planned = begin(process, SIM_SYNC, is_cache(process, descriptor));
 
 	if (process->dead)
 		return -EIO;
@@ -255,32 +301,32 @@ static int sim_sync(void *context, int descriptor)
 
 static int sim_truncate(void *context, int descriptor, uint64_t size)
 {
-	BEGIN(SIM_TRUNCATE);
+	BEGIN(SIM_TRUNCATE, descriptor);
 	struct sim_file *file = file_of(process, descriptor);
 	if (!file)
 		END(-EBADF);
 	if (size != file->size) {
-		process->changes++;
+		note_change(process, is_cache(process, descriptor));
 		sim_file_change(file, (size_t)size, NULL, 0);
-		file->modified_ns = disk->now_ns;
+		file->modified_ns = sim_disk_file_time(disk);
 	}
 	END(0);
 }
 
 static int sim_change_mode(void *context, int descriptor, unsigned mode)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, descriptor);
 	struct sim_file *file = file_of(process, descriptor);
 	if (!file)
 		END(-EBADF);
-	process->changes++;
+	note_change(process, is_cache(process, descriptor));
 	file->mode = S_IFREG | mode;
 	END(0);
 }
 
 static int sim_lock(void *context, int descriptor, int operation)
 {
-	BEGIN(operation & LOCK_UN ? 0 : SIM_LOCK); /* unlocking cannot fail */
+	BEGIN(operation & LOCK_UN ? 0 : SIM_LOCK, descriptor); /* unlocking cannot fail */
 	struct sim_file *file = file_of(process, descriptor);
 	if (!file)
 		END(-EBADF);
@@ -302,7 +348,7 @@ static void set_info(const struct sim_disk *disk, int number, struct file_info *
 		return;
 	const struct sim_file *file = &disk->files[number];
 	ret_info->size = file->size;
-	ret_info->inode = (uint64_t)number + 100;
+	ret_info->inode = file->inode + FIRST_INODE;
 	ret_info->modified_ns = file->modified_ns;
 	ret_info->mode = file->mode;
 	for (size_t i = 0; i < disk->names.count; i++)
@@ -311,7 +357,7 @@ static void set_info(const struct sim_disk *disk, int number, struct file_info *
 
 static int sim_info(void *context, int descriptor, struct file_info *ret_info)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, descriptor);
 	const struct sim_open *open = opened(process, descriptor);
 	if (!open)
 		END(-EBADF);
@@ -319,9 +365,11 @@ static int sim_info(void *context, int descriptor, struct file_info *ret_info)
 	END(0);
 }
 
-static int sim_info_at(void *context, int dir, const char *name, struct file_info *ret_info)
+static int sim_info_at(void *context, int dir, const char *base, struct file_info *ret_info)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, dir);
+	char room[SIM_NAME_BYTES];
+	const char *name = whole_name(process, dir, base, room);
 	int file = opened(process, dir) ? sim_disk_find(disk, name) : -1;
 	if (file < 0)
 		END(-ENOENT);
@@ -329,20 +377,23 @@ static int sim_info_at(void *context, int dir, const char *name, struct file_inf
 	END(0);
 }
 
-static int sim_rename_at(void *context, int dir, const char *from, const char *to)
+static int sim_rename_at(void *context, int dir, const char *old_base, const char *new_base)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, dir);
+	char from_room[SIM_NAME_BYTES], to_room[SIM_NAME_BYTES];
+	const char *from = whole_name(process, dir, old_base, from_room);
+	const char *to = whole_name(process, dir, new_base, to_room);
 	int file = opened(process, dir) ? sim_disk_find(disk, from) : -1;
 	if (file < 0)
 		END(-ENOENT);
-	process->changes++;
+	note_change(process, is_cache(process, dir));
 	sim_disk_change_name(disk, SIM_NAME_MOVE, from, to, file);
 	END(0);
 }
 
 static int sim_link_at(void *context, int dir, const char *from, const char *to)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, dir);
 	int file = opened(process, dir) ? sim_disk_find(disk, from) : -1;
 	if (file < 0)
 		END(-ENOENT);
@@ -353,20 +404,28 @@ static int sim_link_at(void *context, int dir, const char *from, const char *to)
 	END(0);
 }
 
-static int sim_unlink_at(void *context, int dir, const char *name, int flags)
+static int sim_unlink_at(void *context, int dir, const char *base, int flags)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, dir);
+	char room[SIM_NAME_BYTES];
+	const char *name = whole_name(process, dir, base, room);
 	if (!opened(process, dir) || (flags & AT_REMOVEDIR) || sim_disk_find(disk, name) < 0)
 		END(-ENOENT);
-	process->changes++;
+	note_change(process, is_cache(process, dir));
 	sim_disk_change_name(disk, SIM_NAME_REMOVE, name, NULL, -1);
 	END(0);
 }
 
 static int sim_make_dir_at(void *context, int dir, const char *name, unsigned mode)
 {
-	BEGIN(SIM_NAME);
+	BEGIN(SIM_NAME, dir);
 	(void)mode;
+	if (opened(process, dir) && strcmp(name, SIM_CACHE) == 0) {
+		if (sim_names_find(&disk->names, name) >= 0)
+			END(-EEXIST);
+		sim_disk_change_name(disk, SIM_NAME_ADD, name, NULL, SIM_OPEN_CACHE);
+		END(0);
+	}
 	if (dir != PLATFORM_CWD || strcmp(name, SIM_FOLDER) != 0)
 		END(-ENOENT);
 	if (disk->folder)
@@ -378,12 +437,13 @@ static int sim_make_dir_at(void *context, int dir, const char *name, unsigned mo
 
 static int sim_list(void *context, int dir, bool (*each)(void *data, const char *name), void *data)
 {
-	BEGIN(SIM_READ);
-	if (!opened(process, dir))
-		END(-EBADF);
+	BEGIN(SIM_READ, dir);
+	const struct sim_open *open = opened(process, dir);
+	if (!open || open->file == SIM_OPEN_CACHE)
+		END(-EBADF); /* nobody has to list caches */
 	struct sim_names names = disk->names; /* `each` may look at the folder */
 	for (size_t i = 0; i < names.count; i++)
-		if (!each(data, names.list[i].name))
+		if (!sim_is_cache(names.list[i].name) && !each(data, names.list[i].name))
 			break;
 	END(0);
 }
@@ -402,10 +462,16 @@ static uint32_t sim_user(void *context)
 	return SIM_USER;
 }
 
-static int64_t sim_now_ns(void *context)
+static int64_t sim_monotonic_ns(void *context)
 {
 	const struct sim_process *process = context;
 	return process->disk->now_ns;
+}
+
+static int64_t sim_realtime_ns(void *context)
+{
+	const struct sim_process *process = context;
+	return process->disk->realtime_ns + process->disk->now_ns;
 }
 
 static void sim_sleep_ns(void *context, int64_t duration_ns)
@@ -446,8 +512,8 @@ void sim_process_init(struct sim_process *process, struct sim_disk *disk)
 		.list = sim_list,
 		.file_system = sim_file_system,
 		.user = sim_user,
-		.realtime_ns = sim_now_ns,
-		.monotonic_ns = sim_now_ns,
+		.realtime_ns = sim_realtime_ns,
+		.monotonic_ns = sim_monotonic_ns,
 		.sleep_ns = sim_sleep_ns,
 		.random = sim_random_bytes,
 	};

@@ -10,7 +10,7 @@
 #define SHRINK_RUNS_MAX 3000
 
 struct history {
-	uint64_t seed;
+	struct sim_conditions conditions;
 	struct sim_operation operations[SIM_OPERATIONS_MAX];
 	size_t count;
 };
@@ -19,7 +19,7 @@ struct history {
 
 /* What the operations of one history have in common. */
 struct flavour {
-	uint32_t slots, trouble, without_sync, forks; /* the latter three in percent */
+	uint32_t slots, trouble, without_sync, forks, caches; /* the latter four in percent */
 };
 
 static enum sim_step_kind choose_kind(struct sim_random *random, const struct flavour *flavour)
@@ -30,11 +30,14 @@ static enum sim_step_kind choose_kind(struct sim_random *random, const struct fl
 	} KINDS[] = {{SIM_DO_APPEND, 25}, {SIM_DO_CONTROL, 9}, {SIM_DO_RESULT, 12}, {SIM_DO_EDIT, 7},
 		{SIM_DO_REPEAT, 7}, {SIM_DO_EXPECT, 9}, {SIM_DO_SEVERAL, 5}, {SIM_DO_WRONG, 3},
 		{SIM_DO_REWIND, 5}, {SIM_DO_TITLE, 2}, {SIM_DO_CREATE, 7}, {SIM_DO_DELETE, 4},
-		{SIM_DO_REFRESH, 5}, {SIM_DO_REOPEN, 5}, {SIM_DO_LIST, 2}, {SIM_DO_VERIFY, 2}};
+		{SIM_DO_REFRESH, 5}, {SIM_DO_REOPEN, 5}, {SIM_DO_LIST, 2}, {SIM_DO_VERIFY, 2},
+		{SIM_DO_CLOCK, 2}};
 	uint32_t sum = 0;
 
 	if (sim_random_percent(random, flavour->forks))
 		return SIM_DO_FORK;
+	if (sim_random_percent(random, flavour->caches))
+		return sim_random_percent(random, 60) ? SIM_DO_DAMAGE : SIM_DO_LIST;
 	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
 		sum += KINDS[i].weight;
 	uint32_t choice = sim_random_below(random, sum);
@@ -87,6 +90,7 @@ static struct sim_operation choose_operation(struct sim_random *random, const st
 	if (!operation.interrupt_at && sim_random_percent(random, trouble)) {
 		operation.fail_calls = CALLS[sim_random_below(random, sizeof(CALLS))];
 		operation.fail_at = (uint8_t)(1 + sim_random_below(random, 4));
+		operation.fail_caches = flavour->caches && sim_random_percent(random, 40);
 		operation.fail_errno =
 			operation.fail_calls == SIM_WRITE && sim_random_percent(random, 50) ? ENOSPC : EIO;
 	}
@@ -108,6 +112,24 @@ static void try_again(struct sim_random *random, struct sim_operation *died)
 	}
 }
 
+/* Whether caches are written at every step, at some, by some, or by nobody; how clocks go. */
+static void choose_conditions(struct sim_random *random, uint64_t seed, struct sim_conditions *ret_conditions)
+{
+	static const uint64_t STEPS[] = {1, 300, 2000, 9000, 0};
+	static const int64_t CALLS_NS[] = {1000, 1000000, 30000000, 1000000000};
+	static const int64_t TIME_STEPS_NS[] = {1, 4000000, 1000000000, 2000000000};
+	bool same = sim_random_percent(random, 50);
+
+	*ret_conditions = (struct sim_conditions){.seed = seed,
+		.catalogue_step = 1 + sim_random_below(random, 4),
+		.call_ns = CALLS_NS[sim_random_below(random, 4)],
+		.time_step_ns = TIME_STEPS_NS[sim_random_below(random, 4)],
+		.errors_reach_all = sim_random_percent(random, 50)};
+	for (int i = 0; i <= SIM_WRITERS; i++)
+		ret_conditions->index_steps[i] =
+			same && i ? ret_conditions->index_steps[0] : STEPS[sim_random_below(random, 5)];
+}
+
 static void make_history(uint64_t seed, struct history *ret_history)
 {
 	struct sim_random random = {seed * 2 + 1};
@@ -116,10 +138,13 @@ static void make_history(uint64_t seed, struct history *ret_history)
 		.trouble = 4 + sim_random_below(&random, 16),
 		.without_sync = sim_random_below(&random, 3) * 30,
 		.forks = sim_random_percent(&random, 30) ? 20 : 6,
+		.caches = sim_random_percent(&random, 60) ? 6 : 0,
 	};
 
-	ret_history->seed = seed;
+	choose_conditions(&random, seed, &ret_history->conditions);
 	ret_history->count = 10 + sim_random_below(&random, 90);
+	if (sim_random_percent(&random, 3)) /* index files of hundreds of chunks */
+		ret_history->count += 200;
 	for (size_t i = 0; i < ret_history->count; i++)
 		ret_history->operations[i] = choose_operation(&random, &flavour);
 	for (size_t i = 0; i + 2 < ret_history->count; i++)
@@ -130,11 +155,9 @@ static void make_history(uint64_t seed, struct history *ret_history)
 
 /* ---- Running one */
 
-static void count(
-	struct sim_report *report, const struct sim_world *world, const struct sim_operation *operation)
+static void count(struct sim_report *report, const struct sim_world *world)
 {
 	report->operations++;
-	report->failed_calls += operation->fail_at != 0;
 	report->deaths += strstr(world->outcome, " died") != NULL;
 	report->interrupted += strstr(world->outcome, " [meanwhile:") != NULL;
 }
@@ -159,11 +182,11 @@ static bool run(const struct history *history, struct sim_report *report, FILE *
 	struct sim_world *world = sim_room(sizeof(*world));
 
 	report->failure[0] = '\0';
-	if (sim_world_init(world, history->seed))
+	if (sim_world_init(world, &history->conditions))
 		sim_fail(world, "the store cannot be made");
 	for (size_t i = 0; i < history->count && !world->failure[0]; i++) {
 		sim_world_do(world, &history->operations[i]);
-		count(report, world, &history->operations[i]);
+		count(report, world);
 		if (out)
 			tell_operation(out, i, &history->operations[i], world->outcome);
 	}
@@ -174,6 +197,10 @@ static bool run(const struct history *history, struct sim_report *report, FILE *
 	report->power_cuts += world->disk.power_cuts;
 	report->compared += world->compared;
 	report->mixed += world->mixed;
+	report->indexed += world->indexed;
+	report->failed_calls += world->failed_calls;
+	report->cache_failures += world->cache_failures;
+	report->damaged += world->damaged;
 	sim_world_release(world);
 	free(world);
 	return report->failure[0] == '\0';

@@ -15,7 +15,8 @@
 #include <stdio.h>
 
 struct sim_report {
-	uint64_t operations, acknowledged, power_cuts, deaths, failed_calls, interrupted, compared, mixed;
+	uint64_t operations, acknowledged, power_cuts, deaths, failed_calls, interrupted, compared, mixed,
+		indexed, cache_failures, damaged;
 	char failure[512];
 };
 

@@ -418,6 +418,8 @@ static void send(struct append *append, const struct sim_step *step)
 	if (world->ledger.logs[append->number].file >= 0)
 		append->size = world->disk.files[world->ledger.logs[append->number].file].size;
 	describe(append, step);
+	/* That opening could not sync for an index closes nothing. */
+	uint32_t before = append->writer->process.sync_failures;
 	int rc = log_append(append->handle->log, records, append->count, &append->options, acks, &error);
 	for (size_t i = 0; i < append->count; i++)
 		buffer_release(&texts[i]);
@@ -433,7 +435,7 @@ static void send(struct append *append, const struct sim_step *step)
 	if (rc == 0 && append->wanted && !world->disturbed)
 		sim_fail(world, "an append that had to be refused was acknowledged");
 	settle(append, rc, acks);
-	append->handle->closed_to_writing |= append->writer->process.sync_failures > 0;
+	append->handle->closed_to_writing |= append->writer->process.sync_failures > before;
 	if (rc && rc != BOBBIN_ECONFLICT && rc != BOBBIN_EUNKNOWN && step->c % 2)
 		sim_handle_close(append->handle);
 }
@@ -485,6 +487,7 @@ void sim_step_rewind(struct sim_world *world, struct sim_writer *writer, const s
 		entry->members[0] = '\0';
 		sim_tell(world, " rewind %s (i%d) to '%s'", world->ledger.logs[append.number].id,
 			append.number, entry->target);
+		uint32_t before = writer->process.sync_failures;
 		int rc = log_rewind(append.handle->log,
 			entry->target[0] ? slice_of(entry->target) : (struct slice){NULL, 0}, &result,
 			&error);
@@ -498,7 +501,7 @@ void sim_step_rewind(struct sim_world *world, struct sim_writer *writer, const s
 		else if (!writer->process.dead && !writer->process.sync_failures &&
 			 writer->process.failures < 2)
 			entry->refused = true;
-		append.handle->closed_to_writing |= writer->process.sync_failures > 0;
+		append.handle->closed_to_writing |= writer->process.sync_failures > before;
 	}
 	free(append.view);
 }
@@ -518,6 +521,7 @@ void sim_step_title(struct sim_world *world, struct sim_writer *writer, const st
 	entry->members[0] = '\0';
 	snprintf(title, sizeof(title), "t%d", append.entries[0]);
 	sim_tell(world, " title of %s (i%d): %s", world->ledger.logs[append.number].id, append.number, title);
+	uint32_t before = writer->process.sync_failures;
 	int rc = log_set_title(append.handle->log, slice_of(title), &error);
 	uint32_t allowed = gone_codes(world, append.number);
 	if (append.handle->closed_to_writing)
@@ -527,5 +531,5 @@ void sim_step_title(struct sim_world *world, struct sim_writer *writer, const st
 		promise(&append, entry, 0);
 	else if (!writer->process.dead && !writer->process.sync_failures && writer->process.failures < 2)
 		entry->refused = true;
-	append.handle->closed_to_writing |= writer->process.sync_failures > 0;
+	append.handle->closed_to_writing |= writer->process.sync_failures > before;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_SECOND INT64_C(1000000000)
+
 void sim_fail(struct sim_world *world, const char *format, ...)
 {
 	if (world->failure[0])
@@ -48,11 +50,19 @@ void sim_judge(struct sim_world *world, const struct sim_writer *writer, const c
 
 /* ---- Writers */
 
-static int open_store(struct sim_writer *writer, struct sim_disk *disk)
+static struct sim_writer *each_writer(struct sim_world *world, int number)
 {
-	struct store_options options = {.create = true};
+	return number < SIM_WRITERS ? &world->writers[number] : &world->checker;
+}
 
-	sim_process_init(&writer->process, disk);
+static int open_store(struct sim_world *world, int number)
+{
+	struct sim_writer *writer = each_writer(world, number);
+	struct store_options options = {.create = true,
+		.index_step = world->conditions.index_steps[number],
+		.catalogue_step = world->conditions.catalogue_step};
+
+	sim_process_init(&writer->process, &world->disk);
 	memset(writer->handles, 0, sizeof(writer->handles));
 	writer->store = NULL;
 	return store_open(&writer->process.table, SIM_FOLDER, &options, &writer->store, NULL);
@@ -78,25 +88,24 @@ static void bury(struct sim_writer *writer)
 	close_writer(writer);
 }
 
-static struct sim_writer *each_writer(struct sim_world *world, int number)
-{
-	return number < SIM_WRITERS ? &world->writers[number] : &world->checker;
-}
-
 static int open_stores(struct sim_world *world)
 {
 	for (int i = 0; i <= SIM_WRITERS; i++) {
-		int rc = each_writer(world, i)->store ? 0 : open_store(each_writer(world, i), &world->disk);
+		int rc = each_writer(world, i)->store ? 0 : open_store(world, i);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-int sim_world_init(struct sim_world *world, uint64_t seed)
+int sim_world_init(struct sim_world *world, const struct sim_conditions *conditions)
 {
 	memset(world, 0, sizeof(*world));
-	sim_disk_init(&world->disk, seed);
+	world->conditions = *conditions;
+	sim_disk_init(&world->disk, conditions->seed);
+	world->disk.call_ns = conditions->call_ns;
+	world->disk.time_step_ns = conditions->time_step_ns;
+	world->disk.errors_reach_all = conditions->errors_reach_all;
 	world->ledger.disk = &world->disk;
 	return open_stores(world);
 }
@@ -217,6 +226,42 @@ void sim_world_verify(struct sim_world *world)
 	}
 }
 
+/* After a nap of hours, or by hand: nothing may depend on it, nor on its going forward. */
+static void set_clock(struct sim_world *world, const struct sim_step *step)
+{
+	static const int64_t SECONDS[] = {-1, 1, -3600, 36000, -86400 * 365, 86400 * 365, 0};
+	int64_t seconds = SECONDS[step->a % (sizeof(SECONDS) / sizeof(SECONDS[0]))];
+
+	if (seconds == 0) /* to where machines without a battery begin */
+		world->disk.realtime_ns = -world->disk.now_ns;
+	else if (world->disk.realtime_ns + seconds * NS_PER_SECOND > -world->disk.now_ns)
+		world->disk.realtime_ns += seconds * NS_PER_SECOND;
+	sim_tell(world, " clock set by %lld s", (long long)seconds);
+}
+
+/* One cache: gone, cut, with bytes changed, or another one's content under its name. */
+static void damage_caches(struct sim_world *world, const struct sim_step *step)
+{
+	struct sim_disk *disk = &world->disk;
+	const struct sim_name *found = NULL, *other = NULL;
+
+	for (size_t i = 0; i < disk->names.count; i++) {
+		const struct sim_name *name = &disk->names.list[(i + step->b) % disk->names.count];
+		/* That a sync has failed must not be forgotten: deleting that is nobody's to do. */
+		if (!sim_is_cache(name->name) || strstr(name->name, ".unsynced"))
+			continue;
+		other = found;
+		found = name;
+		if (other)
+			break;
+	}
+	if (!found)
+		return;
+	world->damaged++;
+	sim_tell(world, " damage %u to %s", step->a % SIM_HARMS, found->name);
+	sim_disk_harm(disk, found->name, other ? other->name : NULL, (enum sim_harm)(step->a % SIM_HARMS));
+}
+
 static void do_step(struct sim_world *world, struct sim_writer *writer, const struct sim_step *step)
 {
 	switch (step->kind) {
@@ -248,25 +293,34 @@ static void do_step(struct sim_world *world, struct sim_writer *writer, const st
 		if (!world->disturbed)
 			sim_world_verify(world);
 		break;
+	case SIM_DO_CLOCK:
+		set_clock(world, step);
+		break;
+	case SIM_DO_DAMAGE:
+		damage_caches(world, step);
+		break;
 	default:
 		sim_step_append(world, writer, step);
 	}
 	sim_world_adopt(world);
 }
 
-/* A failed sync forgets what no sync before it has stored: no promise about that can be kept. */
-static void note_failed_sync(struct sim_world *world, const struct sim_writer *writer)
+/* A failed sync forgets what no sync before it has stored of that file: no promise about that can be kept. */
+static void note_failed_syncs(struct sim_world *world)
 {
-	if (!writer->process.sync_failures)
-		return;
-	for (int i = 0; i < world->ledger.entry_count; i++) {
-		struct sim_entry *entry = &world->ledger.entries[i];
-		if (entry->promise < SIM_SURVIVES_POWER)
-			entry->doubtful = true;
+	struct sim_ledger *ledger = &world->ledger;
+
+	for (int i = 0; i < ledger->log_count; i++) {
+		struct sim_log *log = &ledger->logs[i];
+		uint32_t errors = log->file < 0 ? 0 : world->disk.files[log->file].sync_errors;
+		if (errors == log->noted_errors)
+			continue;
+		log->noted_errors = errors;
+		log->doubtful = log->doubtful || log->promise < SIM_SURVIVES_POWER;
+		for (int j = 0; j < ledger->entry_count; j++)
+			if (ledger->entries[j].log == i && ledger->entries[j].promise < SIM_SURVIVES_POWER)
+				ledger->entries[j].doubtful = true;
 	}
-	for (int i = 0; i < world->ledger.log_count; i++)
-		if (world->ledger.logs[i].promise < SIM_SURVIVES_POWER)
-			world->ledger.logs[i].doubtful = true;
 }
 
 static void interrupt(void *data)
@@ -279,6 +333,7 @@ static void interrupt(void *data)
 	world->disturbed = true;
 	sim_tell(world, " [meanwhile:");
 	do_step(world, writer, step);
+	note_failed_syncs(world);
 	sim_tell(world, " ]");
 }
 
@@ -295,13 +350,16 @@ void sim_world_do(struct sim_world *world, const struct sim_operation *operation
 	process->die_at = operation->die_at;
 	process->fail_at = operation->fail_at;
 	process->fail_calls = operation->fail_calls;
+	process->fail_caches = operation->fail_caches;
 	process->fail_errno = operation->fail_errno;
 	process->interrupt_at = operation->interrupt_at;
 	process->interrupt = interrupt;
 	process->data = world;
 	do_step(world, writer, &operation->step);
-	note_failed_sync(world, writer);
+	note_failed_syncs(world);
 	bool dead = process->dead;
+	world->failed_calls += process->failures + process->cache_failures;
+	world->cache_failures += process->cache_failures;
 	sim_process_plan_nothing(process);
 	if (dead && operation->power) {
 		sim_tell(world, " power cut");

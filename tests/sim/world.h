@@ -40,6 +40,8 @@ enum sim_step_kind {
 	SIM_DO_REOPEN,
 	SIM_DO_LIST,
 	SIM_DO_VERIFY, /* every session is opened and compared */
+	SIM_DO_CLOCK,  /* somebody sets the clock, back or forth */
+	SIM_DO_DAMAGE, /* caches are removed, cut, spoilt or swapped under everybody's hands */
 	SIM_STEP_KINDS
 };
 
@@ -57,13 +59,25 @@ struct sim_operation {
 	uint8_t die_at;
 	bool power; /* when it dies, so does everybody: the power is cut */
 	uint8_t fail_at, fail_calls;
+	bool fail_caches;
 	int fail_errno;
+};
+
+/* What is so for a whole history. */
+struct sim_conditions {
+	uint64_t seed;
+	/* Of each writer and, last, of whoever checks: store_options, 0: as in earnest, which is too much to be
+	 * reached here. */
+	uint64_t index_steps[SIM_WRITERS + 1];
+	uint32_t catalogue_step;
+	int64_t call_ns, time_step_ns;
+	bool errors_reach_all;
 };
 
 struct sim_handle {
 	struct log *log;
 	int number;		/* in the ledger */
-	bool closed_to_writing; /* after a failed sync */
+	bool closed_to_writing; /* after a failed sync of its own */
 };
 
 struct sim_writer {
@@ -79,13 +93,14 @@ struct sim_world {
 	const struct sim_operation *operation;
 	bool disturbed;	   /* two operations are, or were, under way at once */
 	char failure[512]; /* "": all is well */
-	char outcome[160]; /* of the last step, for the history */
-	uint64_t acknowledged, compared, mixed;
+	char outcome[400]; /* of the last step, for the history */
+	struct sim_conditions conditions;
+	uint64_t acknowledged, compared, mixed, indexed, failed_calls, cache_failures, damaged;
 };
 
 /* ---- world.c */
 
-int sim_world_init(struct sim_world *world, uint64_t seed);
+int sim_world_init(struct sim_world *world, const struct sim_conditions *conditions);
 void sim_world_release(struct sim_world *world);
 void sim_world_do(struct sim_world *world, const struct sim_operation *operation);
 /* Opens and compares everything, as at the end of a history. */

@@ -34,12 +34,14 @@ static void every_history__keeps_what_was_acknowledged(void **state)
 			sim_explain(seed, stderr);
 		}
 	print_message("# seeds %llu to %llu: %llu operations, %llu records acknowledged, %llu power cuts, "
-		      "%llu deaths, "
-		      "%llu interrupted, %llu logs compared (%llu with mixed sectors left out)\n",
+		      "%llu deaths, %llu failed calls (%llu of caches), %llu interrupted, %llu caches damaged, "
+		      "%llu logs compared (%llu through an index file; %llu with mixed sectors left out)\n",
 		(unsigned long long)first, (unsigned long long)(first + count - 1),
 		(unsigned long long)report.operations, (unsigned long long)report.acknowledged,
 		(unsigned long long)report.power_cuts, (unsigned long long)report.deaths,
-		(unsigned long long)report.interrupted, (unsigned long long)report.compared,
+		(unsigned long long)report.failed_calls, (unsigned long long)report.cache_failures,
+		(unsigned long long)report.interrupted, (unsigned long long)report.damaged,
+		(unsigned long long)report.compared, (unsigned long long)report.indexed,
 		(unsigned long long)report.mixed);
 	assert_int_equal(failures, 0);
 }
@@ -57,6 +59,8 @@ static void the_same_seed__gives_the_same_history(void **state)
 	assert_memory_equal(&once, &again, sizeof(once));
 	assert_true(once.acknowledged > 100);
 	assert_true(once.power_cuts > 0 && once.deaths > 0 && once.interrupted > 0);
+	assert_true(once.failed_calls > 0 && once.cache_failures > 0 && once.damaged > 0);
+	assert_true(once.indexed > once.compared / 10);
 }
 
 /* ---- The disk itself: what it promises, and that all that it may do happens. */
