@@ -120,6 +120,13 @@ void json_member_value(struct json_writer *writer, const char *key, const struct
 void json_escape(struct buffer *out, struct slice content);
 
 /*
+ * Appends the value in one spelling for all its texts: no white space, members in the order of the bytes of their decoded
+ * keys, of duplicates the last, strings escaped minimally, whole numbers of 64 bits as such; other numbers keep
+ * their text. 0 or BOBBIN_ENOMEM. What is equal this way is equal; 1.50 and 1.5 are not.
+ */
+int json_canonical(const struct json *value, struct buffer *out);
+
+/*
  * Splicing: appends `object` with the member `key` set to the bytes `value` (in place if the key is there: of
  * duplicates the last; else as the last member) or, with value.data NULL, without it. All other bytes stay as they are.
  */
