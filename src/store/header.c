@@ -147,6 +147,18 @@ static int parse_ancestry(const struct json *record, struct session_line *line, 
 	return 0;
 }
 
+static int parse_repair(const struct json *record, struct session_line *line, struct bobbin_error *error)
+{
+	bool there;
+	int rc = get_id(record, "repairedFrom", line->repaired_from, error);
+
+	if (!rc)
+		rc = get_count(record, "repairedBytes", INT64_MAX, &there, &line->repaired_bytes, error);
+	if (!rc)
+		rc = get_count(record, "repairedCrc", UINT32_MAX, &there, &line->repaired_crc, error);
+	return rc ? rc : get_count(record, "leftOut", INT64_MAX, &there, &line->left_out, error);
+}
+
 int session_line_parse(const struct json *record, struct session_line *ret_line, struct bobbin_error *error)
 {
 	struct session_line line = SESSION_LINE_INIT;
@@ -159,7 +171,8 @@ int session_line_parse(const struct json *record, struct session_line *ret_line,
 		(rc = get_text(record, "title", LIMIT_TITLE_BYTES, line.title, error)) < 0 ||
 		(rc = get_text(record, "ts", sizeof(line.created) - 1, line.created, error)) < 0 ||
 		(rc = parse_settings(record, &line, error)) < 0 ||
-		(rc = parse_ancestry(record, &line, error)) < 0)
+		(rc = parse_ancestry(record, &line, error)) < 0 ||
+		(rc = parse_repair(record, &line, error)) < 0)
 		return rc;
 	*ret_line = line;
 	return 0;
@@ -217,6 +230,12 @@ static bool copy_said(
 	if (from->has_watermark && !unless->has_watermark) {
 		any = into->has_watermark = true;
 		into->watermark = from->watermark;
+	}
+	if (copy_text(into->repaired_from, from->repaired_from, unless->repaired_from)) {
+		into->repaired_bytes = from->repaired_bytes;
+		into->repaired_crc = from->repaired_crc;
+		into->left_out = from->left_out;
+		any = true;
 	}
 	return copy_ancestry(into, from, unless) || any;
 }
@@ -283,6 +302,12 @@ void session_line_add(struct buffer *out, const struct session_line *line, const
 		json_member_uint(&writer, "watermark", line->watermark);
 	if (line->has_parent)
 		add_ancestry(&writer, line);
+	if (line->repaired_from[0]) {
+		json_member_text(&writer, "repairedFrom", line->repaired_from);
+		json_member_uint(&writer, "repairedBytes", line->repaired_bytes);
+		json_member_uint(&writer, "repairedCrc", line->repaired_crc);
+		json_member_uint(&writer, "leftOut", line->left_out);
+	}
 	json_member_text(&writer, "ts", ts);
 	record_seal(out, start);
 }

@@ -5,6 +5,7 @@
  *	{"type":"session","id":"s-8f3a","owner":"ana","v":1,"segment_bytes":16384,
  *	 "parentId":"main","forkedAt":4,"through":"m4","parentSeq":4,"parentEnd":512,"parentHash":"0123456789abcdef","parentSize":900,
  *	 "base":"s-0001",                        only if `through` lies in a log other than the parent's own
+ *	 "repairedFrom":"s-77aa","repairedBytes":4096,"repairedCrc":123,"leftOut":2,    only of repaired sessions
  *	 "ts":"…","crc":"…"}
  *
  * Invariant: a text that is here has no NUL and no other control character, so it is equal to another one iff
@@ -39,6 +40,10 @@ struct session_line {
 	char through[PATH_ID_BYTES];
 	uint64_t forked_at, parent_seq, parent_end, parent_hash;
 	uint64_t parent_size; /* of the base's log when it was forked; 0: not said */
+
+	char repaired_from[LIMIT_SESSION_ID_BYTES + 1]; /* the session that this one was made of by a repair … */
+	uint64_t repaired_bytes, repaired_crc;		/* … whose log was so long then, with this CRC-32C … */
+	uint64_t left_out;				/* … and so many lines of which could not be read */
 };
 
 #define SESSION_LINE_INIT                                                                                    \

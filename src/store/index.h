@@ -98,6 +98,7 @@ struct index_prefix {
 struct index {
 	const struct index *base;
 	uint32_t base_count, base_through;
+	bool repaired; /* of a repaired session: its numbers may begin anywhere */
 
 	struct index_prefix *prefix;	    /* NULL: everything is in memory */
 	uint32_t first_node, first_control; /* so many own entries are in the prefix */

@@ -238,7 +238,7 @@ static int check_sequence(struct index *index, const struct entering *entering)
 
 	if (seq && !state->node_count) {
 		uint64_t before = state->control_count - (state->newest[RECORD_SESSION] != RECORD_NONE);
-		if (index->base || state->fault_total || seq <= before + 1)
+		if (index->base || index->repaired || state->fault_total || seq <= before + 1)
 			return 0;
 		return index_add_fault(index, FAULT_MISSING, place->line, place->offset, place->length, true);
 	}

@@ -87,6 +87,19 @@ int log_create(struct store *store, const struct log_create_options *options, st
 int log_open(struct store *store, struct slice id, enum log_mode mode, struct log **ret_log,
 	struct bobbin_error *error);
 
+/*
+ * For the doctor: for reading, from the bytes of the log and of those it inherits from alone; no index file is read or
+ * written. `salvage`: also where log_open says BOBBIN_ECORRUPT: a header that is damaged is a fault like that of any
+ * line, and what is inherited from a log that is missing, damaged or changed is left out (log_lost tells).
+ */
+int log_open_raw(struct store *store, struct slice id, bool salvage, struct log **ret_log,
+	struct bobbin_error *error);
+struct log_lost {
+	bool header; /* cannot be read: owner, title and lineage are not known from the log */
+	bool parent; /* it is read without what it inherited */
+};
+struct log_lost log_lost(const struct log *log);
+
 /* Sees what others appended since. Takes no lock. BOBBIN_ECORRUPT when the file shrank or is another one: the
  * handle is then good for nothing but closing. */
 int log_refresh(struct log *log, struct bobbin_error *error);

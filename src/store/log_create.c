@@ -16,11 +16,10 @@
 #define TEMPORARY_TRIES 100 /* each one lost means that somebody else got on */
 
 static int fill_and_link(struct store *store, int file, const char *temporary, const char *name,
-	struct slice first_line, bool durable, struct bobbin_error *error)
+	const struct log_filling *filling, bool durable, struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;
-	size_t written;
-	int rc = file_write(platform, file, first_line, temporary, &written, error);
+	int rc = filling->fill(filling->data, file, temporary, error);
 
 	if (rc)
 		return rc;
@@ -65,8 +64,8 @@ static int open_temporary(struct store *store, const char *name, int *ret_file, 
 	return error_set(error, BOBBIN_EBUSY, "%s is being made by other processes all the time", name);
 }
 
-int log_make_file(struct store *store, const char *id, struct slice first_line, bool durable, int *ret_file,
-	struct bobbin_error *error)
+int log_make_filled(struct store *store, const char *id, const struct log_filling *filling, bool durable,
+	int *ret_file, struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;
 	char name[LOG_NAME_BYTES], temporary[LOG_NAME_BYTES];
@@ -83,7 +82,7 @@ int log_make_file(struct store *store, const char *id, struct slice first_line, 
 	int rc = open_temporary(store, temporary, &file, error);
 	if (rc)
 		return rc;
-	rc = fill_and_link(store, file, temporary, name, first_line, durable, error);
+	rc = fill_and_link(store, file, temporary, name, filling, durable, error);
 	platform->unlink_at(platform->context, store->dir, temporary, 0);
 	if (rc) {
 		file_close(platform, file);
@@ -92,6 +91,28 @@ int log_make_file(struct store *store, const char *id, struct slice first_line, 
 	platform->lock(platform->context, file, LOCK_UN);
 	*ret_file = file;
 	return 0;
+}
+
+struct first_line {
+	const struct platform *platform;
+	struct slice line;
+};
+
+static int write_first_line(void *data, int file, const char *name, struct bobbin_error *error)
+{
+	const struct first_line *first = data;
+	size_t written;
+
+	return file_write(first->platform, file, first->line, name, &written, error);
+}
+
+int log_make_file(struct store *store, const char *id, struct slice first_line, bool durable, int *ret_file,
+	struct bobbin_error *error)
+{
+	struct first_line first = {store->platform, first_line};
+	const struct log_filling filling = {write_first_line, &first};
+
+	return log_make_filled(store, id, &filling, durable, ret_file, error);
 }
 
 static int take_text(char *into, struct slice text, size_t max, const char *what, struct bobbin_error *error)

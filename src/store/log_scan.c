@@ -36,6 +36,10 @@ static bool is_header_place(const struct taking *taking)
 
 static int damaged_header(struct taking *taking, const char *reason)
 {
+	if (taking->log->salvage) {
+		taking->log->header_lost = true;
+		return fault(taking, FAULT_HEADER, false);
+	}
 	return error_set_at(taking->error, BOBBIN_ECORRUPT, 1, 0,
 		"%s:1: the header is damaged (%s); `bobbin doctor %s` shows what is left", taking->log->name,
 		reason, taking->log->id);
@@ -64,6 +68,8 @@ static int take_session_line(struct taking *taking, const struct json *value)
 	if (first && record_crc_is_wrong(value, &ignored))
 		return damaged_header(taking, "its checksum does not match");
 	rc = session_line_parse(value, &line, &reason);
+	if (rc && rc != BOBBIN_ENOMEM && first && log->salvage)
+		return damaged_header(taking, reason.message);
 	if (rc == BOBBIN_ENOMEM || (rc && first))
 		return error_set(taking->error, rc, "%s:%llu: %s", log->name,
 			(unsigned long long)taking->line->line, reason.message);
@@ -74,7 +80,9 @@ static int take_session_line(struct taking *taking, const struct json *value)
 	if (!first)
 		line.created[0] = '\0'; /* its ts is when it was added */
 	session_line_merge(&log->line, &line);
-	if (log->line.has_parent && log->line.forked_at && !same_ancestry(&log->ancestry, &log->line))
+	log->index.repaired = log->line.repaired_from[0] != '\0';
+	if (log->line.has_parent && log->line.forked_at && !log->parent_lost &&
+		!same_ancestry(&log->ancestry, &log->line))
 		return SCAN_STOP;
 	return 0;
 }
@@ -202,7 +210,11 @@ static int take_damaged(struct taking *taking, uint64_t fault_offset)
 		enum record_kind header_kind;
 		if (json_parse_prefix(line->data, line->length, &header, &used, NULL) < 0 ||
 			!record_kind_of(&header, &header_kind) || header_kind != RECORD_SESSION)
-			return damaged_header(taking, "it cannot be read");
+			rc = damaged_header(taking, "it cannot be read");
+		else
+			rc = 0;
+		if (rc < 0 || taking->log->header_lost)
+			return rc;
 	}
 	rc = take_pieces(taking, &rest);
 	if (rc)
