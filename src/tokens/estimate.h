@@ -21,7 +21,7 @@
 /* Changes whenever the classes do: sums that were stored under another number are made anew. */
 #define TOKEN_CLASSES_VERSION 2
 
-/* What was counted, by enum token_class in estimate.c. A sum that would not fit stays at UINT32_MAX. */
+/* What was counted, by enum token_class in classify.h. A sum that would not fit stays at UINT32_MAX. */
 struct token_classes {
 	uint32_t count[TOKEN_CLASSES];
 };
@@ -29,6 +29,10 @@ struct token_classes {
 /* Adds the classes of a text. Texts are added one by one: a join of two texts may differ by one count a seam.
  */
 void token_classes_add(struct token_classes *classes, const char *text, size_t len);
+
+/* The same for what stands between the quotes of a validated JSON string, without decoding it: the sums are those
+ * of the decoded text, in which a lone surrogate is U+FFFD. Returns its length. */
+size_t token_classes_add_json(struct token_classes *classes, const char *content, size_t len);
 
 /* into += from, saturating. */
 void token_classes_sum(struct token_classes *into, const struct token_classes *from);

@@ -15,7 +15,7 @@
 
 struct measure {
 	struct message_size size;
-	struct buffer scratch;	       /* for strings with escapes */
+	struct buffer scratch;	       /* for strings with escapes that are counted exactly */
 	struct token_counter *counter; /* NULL: estimate only */
 	uint64_t exact_tokens;	       /* of the texts, with an exact counter */
 	int error;
@@ -38,6 +38,11 @@ static void add_string(struct measure *measure, const struct json *string)
 {
 	struct slice plain;
 
+	if (!measure->counter || !measure->counter->exact) {
+		measure->size.visible_bytes +=
+			token_classes_add_json(&measure->size.classes, string->text + 1, string->len - 2);
+		return;
+	}
 	if (json_string_plain(string, &plain)) {
 		add_bytes(measure, plain.data, plain.len);
 		return;
