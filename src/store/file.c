@@ -67,7 +67,7 @@ int file_open(const struct platform *platform, int dir, const char *name, int fl
 int file_lock(const struct platform *platform, int file, int64_t wait_ms, const char *name,
 	struct bobbin_error *error)
 {
-	int64_t start = platform->monotonic_ns(platform->context);
+	int64_t start = 0; /* nobody looked at the clock so far */
 	int64_t nap = LOCK_SLEEP_MIN_NS;
 
 	for (;;) {
@@ -76,7 +76,9 @@ int file_lock(const struct platform *platform, int file, int64_t wait_ms, const 
 			return 0;
 		if (rc != -EWOULDBLOCK)
 			return error_set_os(error, -rc, "cannot lock %s", name);
-		if (platform->monotonic_ns(platform->context) - start >= wait_ms * NS_PER_MS)
+		int64_t now = platform->monotonic_ns(platform->context);
+		start = start ? start : now;
+		if (now - start >= wait_ms * NS_PER_MS)
 			return error_set(error, BOBBIN_EBUSY, "%s is locked by another process", name);
 		platform->sleep_ns(platform->context, nap);
 		nap = nap * 2 < LOCK_SLEEP_MAX_NS ? nap * 2 : LOCK_SLEEP_MAX_NS;

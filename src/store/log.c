@@ -372,29 +372,30 @@ int log_open(struct store *store, struct slice id, enum log_mode mode, struct lo
 	return open_log(store, id, mode, NULL, ret_log, error);
 }
 
+/* What has the name is what was opened, or it is an error; so one look tells both who it is and how long. */
 int log_check_file(struct log *log, uint64_t *ret_size, struct bobbin_error *error)
 {
 	const struct platform *platform = log->platform;
-	struct file_info named, opened;
-	int rc = platform->info_at(platform->context, log->store->dir, log->name, &named);
+	struct file_info info;
+	int rc = platform->info_at(platform->context, log->store->dir, log->name, &info);
 
 	if (rc == -ENOENT)
 		return error_set(error, BOBBIN_ENOTFOUND, "%s was deleted", log->name);
-	if (rc < 0 || (rc = platform->info(platform->context, log->file, &opened)) < 0)
+	if (rc < 0)
 		return error_set_os(error, -rc, "cannot examine %s", log->name);
-	if (named.inode != log->inode || named.device != log->device) {
+	if (info.inode != log->inode || info.device != log->device) {
 		log->broken = true;
 		return error_set(error, BOBBIN_ECORRUPT,
 			"%s is another file than the one that was opened: open it anew", log->name);
 	}
-	if (opened.size < log->index.state.position.offset) {
+	if (info.size < log->index.state.position.offset) {
 		log->broken = true;
 		return error_set(error, BOBBIN_ECORRUPT,
 			"%s became shorter (%llu bytes, %llu were read): open it anew", log->name,
-			(unsigned long long)opened.size,
+			(unsigned long long)info.size,
 			(unsigned long long)log->index.state.position.offset);
 	}
-	*ret_size = opened.size;
+	*ret_size = info.size;
 	return 0;
 }
 

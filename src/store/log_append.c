@@ -16,6 +16,7 @@
 #include "store/scan.h"
 
 #define DUPLICATE_DEPTH 3 /* record, list, block, its parts: what lies deeper is the tools' own business */
+#define LINE_BYTES_BEYOND 160 /* what a line has beyond its record, mostly */
 
 /* One record of a call. */
 struct item {
@@ -132,6 +133,8 @@ static int read_to_end(struct append *append, struct bobbin_error *error)
 	if (rc)
 		return rc;
 	log_drop_pending(log);
+	if (append->size == log->index.state.position.offset)
+		return 0;
 	struct index_mark before = index_mark(&log->index);
 	log->sealing = true;
 	rc = log_read_on(log, append->size, error);
@@ -492,6 +495,7 @@ static int append_locked(struct append *append, struct bobbin_error *error)
 static int prepare(struct append *append, const struct slice *records, struct bobbin_error *error)
 {
 	struct log *log = append->log;
+	size_t bytes = 0;
 
 	append->items = mem_realloc_array(NULL, append->count, sizeof(*append->items));
 	if (!append->items)
@@ -502,7 +506,10 @@ static int prepare(struct append *append, const struct slice *records, struct bo
 		int rc = check_item(append, &append->items[i], records[i], error);
 		if (rc)
 			return rc;
+		bytes += records[i].len + LINE_BYTES_BEYOND;
 	}
+	if (bytes && !buffer_reserve(&append->text, bytes))
+		return out_of_memory(error);
 	time_text(log->platform->realtime_ns(log->platform->context), append->now);
 	return 0;
 }

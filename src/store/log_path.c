@@ -18,6 +18,7 @@ struct log_path {
 	struct path path;
 	struct log *log;
 	uint32_t head;
+	uint32_t straight;	       /* from this node to the head each follows the one numbered before */
 	bool exact;		       /* from log->token_sums */
 	struct token_counter estimate; /* else: a copy, as reports go on changing the original */
 	struct replaced *replaced;     /* by position */
@@ -26,6 +27,15 @@ struct log_path {
 
 /* Any of three: counted exactly, estimated as the index did it, or estimated by a factor that reports have
  * moved. The last is taken from sums of classes, so that sums of items and items of sums agree. */
+static uint64_t tokens_of_sums(const struct log_path *path, uint32_t node, const struct index_node *entry)
+{
+	if (path->exact)
+		return path->log->token_sums[node];
+	if (path->estimate.factor == COUNTER_FACTOR_ONE && !path->estimate.facts.large_vocabulary)
+		return entry->tokens_sum;
+	return token_counter_estimate(&path->estimate, &entry->classes_sum) + entry->fixed_sum;
+}
+
 static uint64_t tokens_up_to(const struct log_path *path, uint32_t node)
 {
 	if (node == NODE_NONE)
@@ -33,14 +43,23 @@ static uint64_t tokens_up_to(const struct log_path *path, uint32_t node)
 	if (path->exact)
 		return path->log->token_sums[node];
 	struct index_node entry = index_node(&path->log->index, node);
-	if (path->estimate.factor == COUNTER_FACTOR_ONE && !path->estimate.facts.large_vocabulary)
-		return entry.tokens_sum;
-	return token_counter_estimate(&path->estimate, &entry.classes_sum) + entry.fixed_sum;
+	return tokens_of_sums(path, node, &entry);
 }
 
-static uint64_t own_tokens(const struct log_path *path, uint32_t node)
+/* Of the node whose entry this is. */
+static uint64_t own_tokens(const struct log_path *path, uint32_t node, const struct index_node *entry)
 {
-	return tokens_up_to(path, node) - tokens_up_to(path, index_node(&path->log->index, node).parent);
+	return tokens_of_sums(path, node, entry) - tokens_up_to(path, entry->parent);
+}
+
+/* Most lines are straight, or have been for long: then a position is a number. */
+static uint32_t node_at(const struct log_path *path, size_t position)
+{
+	size_t behind = path->path.count - 1 - position;
+
+	return behind <= path->head - path->straight
+		       ? path->head - (uint32_t)behind
+		       : index_ancestor(&path->log->index, path->head, (uint32_t)position);
 }
 
 /* The number of replaced places before `position`. */
@@ -77,20 +96,26 @@ static int path_get_item(
 
 	if (position >= path->path.count)
 		return no_such_position(position, error);
-	uint32_t node = index_ancestor(index, path->head, (uint32_t)position);
+	uint32_t node = node_at(path, position);
 	struct index_node entry = index_node(index, node);
 	const struct replaced *replaced = replaced_at(path, position);
 	size_t before = replaced_before(path, position);
 	int64_t tokens_change = before ? path->replaced[before - 1].tokens_after : 0;
 	int64_t bytes_change = before ? path->replaced[before - 1].bytes_after : 0;
-	uint32_t shown = replaced ? replaced->node : node;
-	uint64_t tokens = own_tokens(path, shown);
+	uint64_t tokens_before = tokens_up_to(path, entry.parent);
+	uint64_t tokens = tokens_of_sums(path, node, &entry) - tokens_before;
+	uint32_t bytes = entry.length;
 
+	if (replaced) {
+		struct index_node late = index_node(index, replaced->node);
+		tokens = own_tokens(path, replaced->node, &late);
+		bytes = late.length;
+	}
 	*ret_item = (struct path_item){
-		.tokens_before = tokens_up_to(path, entry.parent) + (uint64_t)tokens_change,
+		.tokens_before = tokens_before + (uint64_t)tokens_change,
 		.bytes_before = entry.bytes_sum - entry.length + (uint64_t)bytes_change,
 		.tokens = tokens > UINT32_MAX ? UINT32_MAX : (uint32_t)tokens,
-		.bytes = index_node(index, shown).length,
+		.bytes = bytes,
 		.turn = entry.turn,
 		.round = entry.round,
 		.role = (enum message_role)entry.role,
@@ -181,10 +206,12 @@ static void sum_replaced(struct log_path *path)
 
 	for (size_t i = 0; i < path->replaced_count; i++) {
 		struct replaced *replaced = &path->replaced[i];
-		uint32_t marker = index_ancestor(index, path->head, replaced->position);
-		tokens += (int64_t)own_tokens(path, replaced->node) - (int64_t)own_tokens(path, marker);
-		bytes += (int64_t)index_node(index, replaced->node).length -
-			 (int64_t)index_node(index, marker).length;
+		uint32_t marker = node_at(path, replaced->position);
+		struct index_node shown = index_node(index, replaced->node);
+		struct index_node hidden = index_node(index, marker);
+		tokens += (int64_t)own_tokens(path, replaced->node, &shown) -
+			  (int64_t)own_tokens(path, marker, &hidden);
+		bytes += (int64_t)shown.length - (int64_t)hidden.length;
 		replaced->tokens_after = tokens;
 		replaced->bytes_after = bytes;
 	}
@@ -286,7 +313,11 @@ int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, 
 		path->estimate = *counter;
 	path->path.ops = &LOG_PATH_OPS;
 	path->path.context = path;
-	path->path.count = head == NODE_NONE ? 0 : (size_t)index_node(&log->index, head).depth + 1;
+	if (head != NODE_NONE) {
+		struct index_node entry = index_node(&log->index, head);
+		path->path.count = (size_t)entry.depth + 1;
+		path->straight = entry.straight;
+	}
 	if (head != NODE_NONE && find_replaced(path) < 0)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	if (!rc && counter && counter->exact)
@@ -314,7 +345,7 @@ uint32_t log_path_node(const struct log_path *path, size_t position, bool shown)
 	if (position >= path->path.count)
 		return NODE_NONE;
 	const struct replaced *replaced = shown ? replaced_at(path, position) : NULL;
-	return replaced ? replaced->node : index_ancestor(&path->log->index, path->head, (uint32_t)position);
+	return replaced ? replaced->node : node_at(path, position);
 }
 
 void log_path_free(struct log_path *path)

@@ -86,6 +86,10 @@ static void add_on_one_line(struct buffer *out, const struct json *value)
 {
 	const char *at = value->text, *end = value->text + value->len;
 
+	if (value->type == JSON_STRING) {
+		buffer_add(out, at, value->len);
+		return;
+	}
 	while (at < end) {
 		const char *stop = at;
 		while (stop < end && *stop != '\n' && *stop != '\r')
@@ -137,11 +141,16 @@ void record_add_line(
 
 	buffer_add_text(out, "{\"seq\":");
 	buffer_add_u64(out, seq);
-	if (parent)
-		buffer_addf(out, ",\"parent\":%s", parent);
+	if (parent) {
+		buffer_add_text(out, ",\"parent\":");
+		buffer_add_text(out, parent);
+	}
 	add_members(out, record, true, true, &has_ts);
-	if (!has_ts)
-		buffer_addf(out, ",\"ts\":\"%s\"", ts);
+	if (!has_ts) {
+		buffer_add_text(out, ",\"ts\":\"");
+		buffer_add_text(out, ts);
+		buffer_add_char(out, '"');
+	}
 	record_seal(out, start);
 }
 

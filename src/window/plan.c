@@ -49,16 +49,21 @@ int planner_tokens_from(const struct planner *planner, size_t position, uint64_t
 	return rc;
 }
 
+/* What fits is short beside the line: its start is looked for from the end in steps that double, then by
+ * halving. */
 int planner_first_fitting(const struct planner *planner, size_t from, uint64_t limit, size_t *ret_position)
 {
-	size_t low = from, high = planner->path->count;
+	size_t low = from, high = planner->path->count, step = 1;
+	bool fits = true;
 
 	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+		size_t middle = fits && step < (high - low) / 2 ? high - step : low + (high - low) / 2;
 		uint64_t tokens;
 		int rc = planner_tokens_from(planner, middle, &tokens);
 		if (rc)
 			return rc;
+		fits = fits && tokens <= limit;
+		step *= 2;
 		if (tokens <= limit)
 			high = middle;
 		else
@@ -68,17 +73,21 @@ int planner_first_fitting(const struct planner *planner, size_t from, uint64_t l
 	return 0;
 }
 
-/* Turns and rounds grow along the path, so the next start is where the value first reaches `position`. */
+/* Turns and rounds grow along the path, so the next start is where the value first reaches `position`. It is
+ * near: the steps to it double until they are beyond it. */
 static int start_at_or_after(const struct planner *planner, size_t position, bool rounds, size_t *ret_start)
 {
-	size_t low = position, high = planner->path->count;
+	size_t low = position, high = planner->path->count, step = 0;
+	bool beyond = false;
 
 	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+		size_t middle = !beyond && step < (high - low) / 2 ? low + step : low + (high - low) / 2;
 		struct path_item item;
 		int rc = path_item(planner->path, middle, &item, planner->error);
 		if (rc)
 			return rc;
+		beyond = beyond || (rounds ? item.round : item.turn) >= position;
+		step = 2 * step + 1;
 		if ((rounds ? item.round : item.turn) >= position)
 			high = middle;
 		else
