@@ -320,7 +320,7 @@ static struct slice texts_of(const struct index *index, uint32_t node, const str
 	if (ordinal >= index->first_node)
 		return in_memory(index, entry);
 	if (!index->prefix->resident && !index->prefix->failed &&
-		index_file_texts(index->prefix->file, entry, &texts))
+		index_file_texts(index->prefix->file, ordinal, entry, &texts))
 		return texts;
 	index_reload(index);
 	const struct index *resident = index->prefix->resident;

@@ -19,9 +19,9 @@ struct tail {
 static_assert(sizeof(struct index_node) == INDEX_NODE_BYTES, "nodes have no padding");
 static_assert(sizeof(struct index_control) == INDEX_CONTROL_BYTES, "controls have no padding");
 
-uint32_t index_crc(uint64_t nonce, uint64_t at, const void *data, size_t len)
+uint32_t index_crc(uint64_t nonce, uint64_t what, uint64_t at, const void *data, size_t len)
 {
-	uint64_t place[2] = {nonce, at};
+	uint64_t place[3] = {nonce, what, at};
 
 	return crc32c(crc32c(0, place, sizeof(place)), data, len);
 }
@@ -111,6 +111,7 @@ static void code_places(struct coder *coder, struct index_trailer *trailer)
 	for (uint32_t i = 0; i < trailer->run_count; i++) {
 		code_u64(coder, &trailer->runs[i].at);
 		code_u32(coder, &trailer->runs[i].pairs);
+		code_u32(coder, &trailer->runs[i].until);
 	}
 	for (uint32_t i = 0; i < trailer->leaf_count; i++)
 		code_u64(coder, &trailer->leaves[i]);
@@ -159,7 +160,7 @@ void index_put_trailer(struct buffer *out, uint64_t at, const struct index_trail
 	size_t len = (size_t)(coder.at - bytes) + INDEX_TAIL_BYTES;
 	len += (INDEX_ALIGN - (at + len) % INDEX_ALIGN) % INDEX_ALIGN;
 	struct tail tail = {
-		(uint32_t)len, index_crc(trailer->nonce, at, bytes, len - INDEX_TAIL_BYTES), MAGIC};
+		(uint32_t)len, index_crc(trailer->nonce, 0, at, bytes, len - INDEX_TAIL_BYTES), MAGIC};
 	memcpy(bytes + len - INDEX_TAIL_BYTES, &tail, sizeof(tail));
 	buffer_add(out, (const char *)bytes, len);
 }
@@ -181,5 +182,5 @@ bool index_get_trailer(const uint8_t *data, size_t len, uint64_t at, struct inde
 	memcpy(&tail, data + len - INDEX_TAIL_BYTES, sizeof(tail));
 	memset(ret_trailer, 0, sizeof(*ret_trailer));
 	return code_trailer(&coder, ret_trailer) &&
-	       index_crc(ret_trailer->nonce, at, data, len - INDEX_TAIL_BYTES) == tail.crc;
+	       index_crc(ret_trailer->nonce, 0, at, data, len - INDEX_TAIL_BYTES) == tail.crc;
 }

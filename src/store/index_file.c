@@ -14,6 +14,7 @@ struct index_file {
 	const struct platform *platform;
 	int descriptor;
 	struct index_trailer trailer;
+	uint64_t end;		    /* of the trailer */
 	struct index_chunk *chunks; /* all of them */
 	uint32_t chunk_count;
 	uint64_t slots[SLOTS];		      /* where the block in each slot stands, or NO_BLOCK */
@@ -49,8 +50,10 @@ static bool find_trailer(struct index_file *file, uint64_t size)
 	uint64_t end = size - size % INDEX_ALIGN;
 
 	for (int tries = 0; tries < TAILS_SEARCHED && end > 0; tries++, end -= INDEX_ALIGN)
-		if (read_trailer(file, end))
+		if (read_trailer(file, end)) {
+			file->end = end;
 			return true;
+		}
 	return false;
 }
 
@@ -69,7 +72,8 @@ static int read_chunks(struct index_file *file)
 		struct index_chunk *leaf = file->chunks + (size_t)i * INDEX_LEAF_CHUNKS;
 		if (!read_all(file, leaf, bytes, trailer->leaves[i]) ||
 			!read_all(file, &crc, sizeof(crc), trailer->leaves[i] + bytes) ||
-			crc != index_crc(trailer->nonce, trailer->leaves[i], leaf, bytes))
+			crc != index_crc(trailer->nonce, index_what(i, INDEX_LEAF_CHUNKS), trailer->leaves[i],
+				       leaf, bytes))
 			return BOBBIN_ENOTFOUND;
 	}
 	memcpy(file->chunks + (size_t)trailer->leaf_count * INDEX_LEAF_CHUNKS, trailer->chunks,
@@ -133,11 +137,16 @@ const struct index_trailer *index_file_trailer(const struct index_file *file)
 	return &file->trailer;
 }
 
+uint64_t index_file_end(const struct index_file *file)
+{
+	return file->end;
+}
+
 /* ---- Items -----------------------------------------------------------------------------------------------
  */
 
 /* A block of `len` bytes and its checksum. Valid until the next one. */
-static const uint8_t *block_at(struct index_file *file, uint64_t at, size_t len)
+static const uint8_t *block_at(struct index_file *file, uint64_t what, uint64_t at, size_t len)
 {
 	unsigned slot = (unsigned)(at * UINT64_C(0x9e3779b97f4a7c15) >> 57) % SLOTS;
 	uint8_t *bytes = file->blocks[slot];
@@ -149,7 +158,7 @@ static const uint8_t *block_at(struct index_file *file, uint64_t at, size_t len)
 	if (!read_all(file, bytes, len + sizeof(crc), at))
 		return NULL;
 	memcpy(&crc, bytes + len, sizeof(crc));
-	if (crc != index_crc(file->trailer.nonce, at, bytes, len))
+	if (crc != index_crc(file->trailer.nonce, what, at, bytes, len))
 		return NULL;
 	file->slots[slot] = at;
 	return bytes;
@@ -164,7 +173,7 @@ static bool get_item(
 
 	if (number >= section->count)
 		return false;
-	const uint8_t *block = block_at(file, at, (size_t)count * section->item_bytes);
+	const uint8_t *block = block_at(file, section->what, at, (size_t)count * section->item_bytes);
 	if (!block)
 		return false;
 	memcpy(ret_item, block + (size_t)(number - first) * section->item_bytes, section->item_bytes);
@@ -201,7 +210,9 @@ bool index_file_node(struct index_file *file, uint32_t ordinal, struct index_nod
 
 	if (!chunk || ordinal < chunk->first_node || next.first_node < chunk->first_node)
 		return false;
-	struct index_section section = {chunk->at, next.first_node - chunk->first_node, INDEX_NODE_BYTES};
+	uint32_t count = next.first_node - chunk->first_node;
+	struct index_section section = {
+		chunk->at, count, INDEX_NODE_BYTES, index_what(chunk->first_node, count)};
 	return get_item(file, &section, ordinal - chunk->first_node, ret_node);
 }
 
@@ -214,20 +225,23 @@ bool index_file_control(struct index_file *file, uint32_t control, struct index_
 		next.first_node < chunk->first_node)
 		return false;
 	uint64_t at = chunk->at + index_section_bytes(next.first_node - chunk->first_node, INDEX_NODE_BYTES);
-	struct index_section section = {at, next.first_control - chunk->first_control, INDEX_CONTROL_BYTES};
+	uint32_t count = next.first_control - chunk->first_control;
+	struct index_section section = {
+		at, count, INDEX_CONTROL_BYTES, index_what(chunk->first_control, count)};
 	return get_item(file, &section, control - chunk->first_control, ret_control);
 }
 
 /* Bytes of any length with their checksum behind them. */
-static bool read_checked(struct index_file *file, uint64_t at, size_t len, void *ret_bytes)
+static bool read_checked(struct index_file *file, uint64_t what, uint64_t at, size_t len, void *ret_bytes)
 {
 	uint32_t crc;
 
 	return read_all(file, ret_bytes, len, at) && read_all(file, &crc, sizeof(crc), at + len) &&
-	       crc == index_crc(file->trailer.nonce, at, ret_bytes, len);
+	       crc == index_crc(file->trailer.nonce, what, at, ret_bytes, len);
 }
 
-bool index_file_texts(struct index_file *file, const struct index_node *node, struct slice *ret_texts)
+bool index_file_texts(
+	struct index_file *file, uint32_t ordinal, const struct index_node *node, struct slice *ret_texts)
 {
 	struct buffer *text = &file->texts[file->next_text];
 
@@ -239,7 +253,7 @@ bool index_file_texts(struct index_file *file, const struct index_node *node, st
 	if (!room || !read_all(file, room, len + sizeof(crc), node->text_at))
 		return false;
 	memcpy(&crc, room + len, sizeof(crc));
-	if (crc != index_crc(file->trailer.nonce, node->text_at, room, len))
+	if (crc != index_crc(file->trailer.nonce, index_what(ordinal, 1), node->text_at, room, len))
 		return false;
 	*ret_texts = (struct slice){room, node->text_len};
 	return true;
@@ -247,13 +261,15 @@ bool index_file_texts(struct index_file *file, const struct index_node *node, st
 
 bool index_file_faults(struct index_file *file, struct log_fault *ret_faults)
 {
-	return read_checked(file, file->trailer.faults_at,
-		file->trailer.state.fault_count * sizeof(*ret_faults), ret_faults);
+	uint32_t count = file->trailer.state.fault_count;
+
+	return read_checked(
+		file, index_what(0, count), file->trailer.faults_at, count * sizeof(*ret_faults), ret_faults);
 }
 
 bool index_file_line(struct index_file *file, char *ret_line)
 {
-	return read_checked(file, file->trailer.line_at, file->trailer.line_bytes, ret_line);
+	return read_checked(file, 0, file->trailer.line_at, file->trailer.line_bytes, ret_line);
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------------------
@@ -262,7 +278,8 @@ bool index_file_line(struct index_file *file, char *ret_line)
 bool index_file_pair(struct index_file *file, uint32_t run, uint32_t position, struct index_pair *ret_pair)
 {
 	const struct index_run *place = &file->trailer.runs[run];
-	struct index_section section = {place->at, place->pairs, sizeof(*ret_pair)};
+	struct index_section section = {
+		place->at, place->pairs, sizeof(*ret_pair), index_what(place->until, place->pairs)};
 
 	return get_item(file, &section, position, ret_pair);
 }

@@ -9,15 +9,16 @@
  * The file only grows: a chunk is appended for the records that came since the last one, and its trailer says
  * what all of it is: of which log, up to where, the state there (struct index_state), where the chunks and
  * runs are. The newest trailer that is whole counts. Numbers are little-endian (other machines go without);
- * items stand in blocks of at most 4096 bytes, each with a CRC-32C behind it that also covers where it stands
- * and in which file.
+ * items stand in blocks of at most 4096 bytes, each with a CRC-32C behind it that also covers where it stands,
+ * in which file, and what it is.
  *
  *	run      pairs of key and own ordinal, sorted; a few runs of growing size, merged as they become many
  *	texts    of each node that has any, with a checksum
  *
  * Invariants:
  * (1) It covers only bytes of the log that a sync has made durable, so no crash can take them back.
- * (2) Bytes behind a trailer never change, and no offset of a file is ever used twice.
+ * (2) What stands before a trailer never changes. If somebody cuts the file, its offsets may come to be used twice;
+ *     whoever remembers what stood there finds that the checksum is another's.
  * (3) It belongs to the file of this device and inode, whose first and last covered bytes are those it
  *     remembers; a log that was touched since, without growing, is read anew.
  * (4) Whatever is read is checked; what does not hold fails the file for good (index_file_… return false).
@@ -32,7 +33,7 @@
 
 /* Changes whenever entries do, or the rules by which they come about (index_add.c). Another release's files are not
  * used in any case. */
-#define INDEX_VERSION 2
+#define INDEX_VERSION 3
 #define INDEX_BLOCK_BYTES 4096
 #define INDEX_ALIGN 512
 #define INDEX_NODE_BYTES 152
@@ -46,6 +47,7 @@
 struct index_section {
 	uint64_t at;
 	uint32_t count, item_bytes;
+	uint64_t what;
 };
 
 /* Sorted by both. */
@@ -60,7 +62,7 @@ struct index_chunk {
 
 struct index_run {
 	uint64_t at;
-	uint32_t pairs;
+	uint32_t pairs, until; /* the number of nodes, when it was written */
 };
 
 struct index_trailer {
@@ -88,11 +90,13 @@ struct index_file;
 int index_file_open(const struct platform *platform, int descriptor, struct index_file **ret_file);
 void index_file_close(struct index_file *file); /* NULL allowed */
 const struct index_trailer *index_file_trailer(const struct index_file *file);
+uint64_t index_file_end(const struct index_file *file); /* where the trailer ends */
 
 bool index_file_node(struct index_file *file, uint32_t ordinal, struct index_node *ret_node);
 bool index_file_control(struct index_file *file, uint32_t control, struct index_control *ret_control);
 /* All texts of a node; valid until four more were asked for. */
-bool index_file_texts(struct index_file *file, const struct index_node *node, struct slice *ret_texts);
+bool index_file_texts(
+	struct index_file *file, uint32_t ordinal, const struct index_node *node, struct slice *ret_texts);
 /* The number of pairs in a run with a key up to `key`; a pair. */
 bool index_file_search(struct index_file *file, uint32_t run, uint32_t key, uint32_t *ret_position);
 bool index_file_pair(struct index_file *file, uint32_t run, uint32_t position, struct index_pair *ret_pair);
@@ -102,8 +106,14 @@ bool index_file_line(struct index_file *file, char *ret_line);		       /* line_b
 /* ---- As bytes: index_code.c ------------------------------------------------------------------------------
  */
 
-/* A checksum that also says where in which file the bytes stand. */
-uint32_t index_crc(uint64_t nonce, uint64_t at, const void *data, size_t len);
+/* What bytes are, for their checksum: of which entries, or which one of its kind. */
+static inline uint64_t index_what(uint32_t first, uint32_t count)
+{
+	return (uint64_t)first << 32 | count;
+}
+
+/* A checksum that also says where in which file the bytes stand, and what they are. */
+uint32_t index_crc(uint64_t nonce, uint64_t what, uint64_t at, const void *data, size_t len);
 
 uint32_t index_items_a_block(uint32_t item_bytes);
 uint64_t index_section_bytes(uint32_t count, uint32_t item_bytes); /* with checksums */

@@ -300,8 +300,10 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 		else if (!said.has_parent || !said.forked_at || log->base) {
 			settle_unwritten(log, &said);
 			log_set_info(log);
-			log_save_index(log, true);
-			return log_checked(log, 0, error);
+			/* Before anything is saved: what was read on under a failing index is not true. */
+			if ((rc = log_checked(log, 0, error)) == 0)
+				log_save_index(log, true);
+			return rc;
 		}
 		if ((rc = log_begin_again(log, &said, chain, error)) < 0)
 			return rc;

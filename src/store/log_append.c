@@ -474,14 +474,9 @@ static int append_locked(struct append *append, struct bobbin_error *error)
 	if (rc)
 		return rc;
 	struct index_mark before = index_mark(&log->index);
-	rc = decide(append, error);
+	/* A failing index must not decide anything, not even that the record is refused. */
+	rc = log_checked(log, decide(append, error), error);
 	if (rc) {
-		index_rollback(&log->index, &before);
-		take_back_acks(append, 0);
-		return rc;
-	}
-	/* A failing index must not decide anything. */
-	if ((rc = log_checked(log, 0, error)) < 0) {
 		index_rollback(&log->index, &before);
 		take_back_acks(append, 0);
 		return rc;

@@ -176,7 +176,7 @@ int log_fork(struct log *parent, const struct log_fork_options *options, struct 
 	if (!create.segment_bytes)
 		create.segment_bytes = parent->info.segment_bytes;
 	create.redact_on_write = create.redact_on_write || parent->info.redact_on_write;
-	if (rc || (rc = find_cut(parent, options, &cut, &asked, error)) < 0 ||
+	if (rc || (rc = log_checked(parent, find_cut(parent, options, &cut, &asked, error), error)) < 0 ||
 		(rc = log_create_line(parent->store, &create, &line, error)) < 0 ||
 		(rc = describe(parent, cut, &line, &holder, error)) < 0 ||
 		(rc = log_checked(parent, 0, error)) < 0 ||

@@ -36,12 +36,12 @@ static uint64_t place(const struct saving *saving)
 	return saving->at + saving->out.len;
 }
 
-/* The checksum of what stands in `out` from `start` on. */
-static void add_crc(struct saving *saving, size_t start)
+/* The checksum of what stands in `out` from `start` on, with what it is. */
+static void add_crc(struct saving *saving, uint64_t what, size_t start)
 {
 	struct buffer *out = &saving->out;
 	uint32_t crc = buffer_error(out) ? 0
-					 : index_crc(saving->trailer.nonce, saving->at + start,
+					 : index_crc(saving->trailer.nonce, what, saving->at + start,
 						   out->data + start, out->len - start);
 	buffer_add(out, (const char *)&crc, sizeof(crc));
 }
@@ -79,7 +79,8 @@ static void add_text(struct saving *saving, uint32_t ordinal, uint64_t texts_at,
 	struct buffer *texts = &saving->texts;
 
 	node->text_at = texts_at + texts->len;
-	uint32_t crc = index_crc(saving->trailer.nonce, node->text_at, text.data, text.len);
+	uint32_t crc = index_crc(
+		saving->trailer.nonce, index_what(ordinal, 1), node->text_at, text.data, text.len);
 	buffer_add_slice(texts, text);
 	buffer_add(texts, (const char *)&crc, sizeof(crc));
 }
@@ -97,7 +98,7 @@ static void add_nodes(struct saving *saving, uint32_t from, uint32_t to, uint64_
 			node.text_at = 0;
 		buffer_add(&saving->out, (const char *)&node, sizeof(node));
 		if ((ordinal - from + 1) % a_block == 0 || ordinal + 1 == to) {
-			add_crc(saving, start);
+			add_crc(saving, index_what(from, to - from), start);
 			start = saving->out.len;
 		}
 	}
@@ -112,7 +113,7 @@ static void add_controls(struct saving *saving, uint32_t from, uint32_t to)
 		struct index_control control = index_control(saving->index, i);
 		buffer_add(&saving->out, (const char *)&control, sizeof(control));
 		if ((i - from + 1) % a_block == 0 || i + 1 == to) {
-			add_crc(saving, start);
+			add_crc(saving, index_what(from, to - from), start);
 			start = saving->out.len;
 		}
 	}
@@ -128,9 +129,9 @@ static bool make_room_for_chunk(struct saving *saving)
 	if (trailer->leaf_count == INDEX_LEAVES_MAX)
 		return false;
 	size_t start = saving->out.len;
-	trailer->leaves[trailer->leaf_count++] = place(saving);
+	trailer->leaves[trailer->leaf_count] = place(saving);
 	buffer_add(&saving->out, (const char *)trailer->chunks, sizeof(trailer->chunks));
-	add_crc(saving, start);
+	add_crc(saving, index_what(trailer->leaf_count++, INDEX_LEAF_CHUNKS), start);
 	trailer->chunk_count = 0;
 	return true;
 }
@@ -266,13 +267,14 @@ static int add_run(struct saving *saving)
 		rc = sort_pairs(saving);
 	if (rc || first == INDEX_RUNS_MAX)
 		return rc ? rc : BOBBIN_ELIMIT;
-	trailer->runs[first] = (struct index_run){place(saving), (uint32_t)saving->pair_count};
+	uint32_t count = (uint32_t)saving->pair_count, until = saving->index->state.node_count;
+	trailer->runs[first] = (struct index_run){place(saving), count, until};
 	trailer->run_count = first + 1;
 	size_t start = saving->out.len;
 	for (size_t i = 0; i < saving->pair_count; i++) {
 		buffer_add(&saving->out, (const char *)&saving->pairs[i], sizeof(saving->pairs[i]));
 		if ((i + 1) % a_block == 0 || i + 1 == saving->pair_count) {
-			add_crc(saving, start);
+			add_crc(saving, index_what(until, count), start);
 			start = saving->out.len;
 		}
 	}
@@ -299,7 +301,7 @@ static void add_faults(struct saving *saving)
 		fault.length = saving->index->faults[i].length;
 		buffer_add(&saving->out, (const char *)&fault, sizeof(fault));
 	}
-	add_crc(saving, start);
+	add_crc(saving, index_what(0, state->fault_count), start);
 }
 
 static bool is_old_line(const struct saving *saving, struct slice line)
@@ -323,7 +325,7 @@ static void add_line(struct saving *saving)
 		saving->trailer.line_at = place(saving);
 		saving->trailer.line_bytes = (uint32_t)line.len;
 		buffer_add_slice(&saving->out, buffer_slice(&line));
-		add_crc(saving, start);
+		add_crc(saving, 0, start);
 	}
 	buffer_release(&line);
 }
@@ -361,6 +363,9 @@ static int save(struct saving *saving)
 
 	if (rc < 0)
 		return BOBBIN_EIO;
+	/* Cut since it was opened: what its trailer speaks of is not there any more. */
+	if (saving->old && info.size < index_file_end(saving->old))
+		return BOBBIN_ENOTFOUND;
 	saving->at = info.size;
 	while (place(saving) % INDEX_ALIGN)
 		buffer_add_char(&saving->out, '\0');
