@@ -135,7 +135,12 @@ static const char *no_blocks(struct class_state *state, const char *at, const ch
 	return at;
 }
 
-const struct classify classify_portable = {"portable", no_blocks};
+static bool always(void)
+{
+	return true;
+}
+
+const struct classify classify_portable = {"portable", no_blocks, always};
 
 #define BYTES_AT_ONCE 64 /* before it is worth trying blocks again */
 
@@ -161,11 +166,12 @@ void classify_with(
 static const struct classify *best(void)
 {
 #ifdef __x86_64__
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt") ? &classify_avx2
-										  : &classify_sse2;
-#else
-	return &classify_portable;
+	static const struct classify *const variants[] = {&classify_avx512, &classify_avx2, &classify_sse2};
+	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
+		if (variants[i]->can_run())
+			return variants[i];
 #endif
+	return &classify_portable;
 }
 
 void classify_text(struct class_state *state, const char *text, size_t len, bool json)

@@ -62,12 +62,14 @@ struct classify {
 	/* Goes over the text, or with `json` over what stands in a validated JSON string. Returns `end`, or
 	 * where a \u escape is near: there the byte loop goes on for a while. */
 	const char *(*blocks)(struct class_state *state, const char *at, const char *end, bool json);
+	bool (*can_run)(void); /* on this processor */
 };
 
 extern const struct classify classify_portable;
 #ifdef __x86_64__
 extern const struct classify classify_sse2;
 extern const struct classify classify_avx2;
+extern const struct classify classify_avx512;
 #endif
 
 /* All of it. A lone surrogate in an escape counts as U+FFFD. */

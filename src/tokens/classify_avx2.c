@@ -87,5 +87,11 @@ CLASSIFY_TARGET static inline void block_escapes(const char *at, struct escape_m
 	ret_escapes->u = top_bits(is(a, 'u'), is(b, 'u'));
 }
 
+static bool can_run(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+	       __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
 #include "tokens/classify_blocks.inc"
 #endif

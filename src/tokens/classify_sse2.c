@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* classify_blocks.inc with what every x86-64 has: a block of 64 bytes is four vectors. */
+/* classify_blocks.inc with what nearly every x86-64 has (SSE2 and popcnt): a block of 64 bytes is four
+ * vectors. */
 #include "tokens/classify.h"
 
 #ifdef __x86_64__
@@ -7,7 +8,7 @@
 
 #define CLASSIFY(name) name##_sse2
 #define CLASSIFY_NAME "sse2"
-#define CLASSIFY_TARGET
+#define CLASSIFY_TARGET __attribute__((target("popcnt")))
 
 static inline __m128i quarter_load(const char *at, int quarter)
 {
@@ -86,6 +87,11 @@ static inline void block_escapes(const char *at, struct escape_masks *ret_escape
 	ret_escapes->n_or_r = block_is(at, 'n') | block_is(at, 'r');
 	ret_escapes->t = block_is(at, 't');
 	ret_escapes->u = block_is(at, 'u');
+}
+
+static bool can_run(void)
+{
+	return __builtin_cpu_supports("popcnt");
 }
 
 #include "tokens/classify_blocks.inc"
