@@ -24,7 +24,11 @@
 	X("openai-chat", "chat completion messages, also tau-bench, recorded requests, chat replays", NULL,  \
 		import_openai_chat)                                                                          \
 	X("claude-code", "Claude Code's session files (~/.claude/projects)", NULL, import_claude_code)       \
-	X("pi", "sessions of the pi coding agent, linear and trees", NULL, import_pi)
+	X("pi", "sessions of the pi coding agent, linear and trees", NULL, import_pi)                        \
+	X("codex", "rollout files of OpenAI's Codex (~/.codex/sessions), also of 2025", import_is_codex,     \
+		import_codex)                                                                                \
+	X("openai-responses", "requests and responses of OpenAI's Responses API, as recorded",               \
+		import_is_openai_responses, import_openai_responses)
 
 static const struct reader {
 	const char *name, *about;

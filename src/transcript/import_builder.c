@@ -20,6 +20,7 @@ void builder_release(struct builder *builder)
 struct json_writer *builder_begin(struct builder *builder, enum message_role role)
 {
 	builder->role = role;
+	builder->origin = ORIGIN_PERSON;
 	builder->call_id = (struct slice){NULL, 0};
 	buffer_clear(&builder->out);
 	json_writer_init(&builder->writer, &builder->out);
@@ -39,6 +40,7 @@ struct json_writer *builder_begin_result(struct builder *builder, struct slice c
 
 void builder_origin(struct builder *builder, enum message_origin origin)
 {
+	builder->origin = origin;
 	if (origin == ORIGIN_INJECTED)
 		json_member_text(&builder->writer, "origin", "injected");
 	else if (origin == ORIGIN_SUMMARY)
@@ -50,6 +52,7 @@ int builder_end(struct builder *builder, struct draft *draft)
 	if (buffer_error(&builder->out))
 		return buffer_error(&builder->out);
 	draft->role = builder->role;
+	draft->origin = builder->origin;
 	draft->call_id = builder->call_id;
 	draft->members = import_keep(builder->import, buffer_slice(&builder->out));
 	return draft->members.data ? drafts_add(&builder->drafts, draft) : BOBBIN_ENOMEM;
@@ -67,10 +70,8 @@ static void write_count(struct json_writer *writer, const char *key, int64_t cou
 		json_member_int(writer, key, count);
 }
 
-void builder_usage(struct builder *builder, const struct import_usage *usage)
+static void write_usage(struct json_writer *writer, const struct import_usage *usage)
 {
-	struct json_writer *writer = &builder->writer;
-
 	if (usage->input < 0 && usage->output < 0)
 		return;
 	json_key(writer, "usage");
@@ -81,6 +82,28 @@ void builder_usage(struct builder *builder, const struct import_usage *usage)
 	write_count(writer, "output", usage->output);
 	write_count(writer, "reasoning", usage->reasoning);
 	json_end_object(writer);
+}
+
+void builder_usage(struct builder *builder, const struct import_usage *usage)
+{
+	write_usage(&builder->writer, usage);
+}
+
+int builder_usage_late(struct builder *builder, size_t draft, const struct import_usage *usage)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct json_writer writer = {&text, true};
+	int rc = 0;
+
+	write_usage(&writer, usage);
+	if (buffer_error(&text))
+		rc = BOBBIN_ENOMEM;
+	else if (text.len && !(builder->drafts.list[draft].more =
+					       import_keep(builder->import, buffer_slice(&text)))
+				      .data)
+		rc = BOBBIN_ENOMEM;
+	buffer_release(&text);
+	return rc;
 }
 
 int64_t import_number(const struct json *object, const char *key)
@@ -102,7 +125,10 @@ int builder_conversation(struct builder *builder, struct slice foreign_id, struc
 		conversation->foreign_id = foreign_id;
 		conversation->title = title;
 		rc = drafts_emit(&builder->drafts, conversation);
+		if (builder->rewound)
+			conversation->head = builder->rewound_to;
 	}
+	builder->rewound = false;
 	drafts_release(&builder->drafts);
 	builder->drafts.import = builder->import;
 	return rc;

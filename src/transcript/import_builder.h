@@ -25,7 +25,10 @@ struct builder {
 	struct buffer out;
 	struct json_writer writer;
 	enum message_role role; /* of the open message */
+	enum message_origin origin;
 	struct slice call_id;
+	bool rewound; /* the conversation's head is not where its last message stands, but at: */
+	size_t rewound_to;
 };
 
 void builder_init(struct builder *builder, struct import *import);
@@ -52,6 +55,8 @@ struct import_usage {
 };
 #define IMPORT_USAGE_UNKNOWN {-1, -1, -1, -1, -1}
 void builder_usage(struct builder *builder, const struct import_usage *usage);
+/* The same for a message that is written already. 0 or BOBBIN_ENOMEM. */
+int builder_usage_late(struct builder *builder, size_t draft, const struct import_usage *usage);
 /* A member that is a whole number, or -1. */
 int64_t import_number(const struct json *object, const char *key);
 

@@ -23,5 +23,10 @@ int import_claude_code(struct import *import, const char *data, size_t len, stru
 int import_pi(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 
 /* True if the probe certainly is of that format. Asked before what decides between the four above. */
+bool import_is_codex(const struct import_probe *probe);
+bool import_is_openai_responses(const struct import_probe *probe);
+
+int import_codex(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_openai_responses(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 
 #endif

@@ -176,6 +176,10 @@ static int settle_ids(struct drafts *drafts, struct id_table *taken)
 			return BOBBIN_ENOMEM;
 	}
 	for (size_t i = 0; i < drafts->count; i++) {
+		if (drafts->list[i].cuts && drafts->list[i].cut != DRAFT_NONE)
+			drafts->list[drafts->list[i].cut].referred = true;
+	}
+	for (size_t i = 0; i < drafts->count; i++) {
 		struct draft *draft = &drafts->list[i];
 		if (draft->id.data || !draft->referred)
 			continue;
@@ -207,7 +211,16 @@ static int write_record(
 		json_member_bool(&writer, "branch", true);
 	if (writer.comma)
 		buffer_add_char(out, ',');
+	writer.comma = true;
 	buffer_add_slice(out, draft->members);
+	buffer_add_slice(out, draft->more);
+	if (draft->cuts) {
+		json_key(&writer, "cut");
+		if (draft->cut == DRAFT_NONE)
+			json_add_null(&writer);
+		else
+			json_add_string(&writer, drafts->list[draft->cut].id);
+	}
 	json_end_object(&writer);
 	/* Wrapping what was read may go beyond what a line may be. */
 	struct json checked;

@@ -25,12 +25,16 @@ enum draft_parent {
 struct draft {
 	struct slice id; /* foreign; {NULL, 0}: none */
 	enum message_role role;
+	enum message_origin origin; /* kept for readers; what counts is in the members */
 	enum draft_parent parent_kind;
 	bool still; /* with DRAFT_AT: the head does not follow it (sidechains, late results) */
 	size_t parent;
 	struct slice call_id; /* of a result */
 	size_t calls_from, call_count;
 	struct slice members; /* JSON members after id, parent and branch: "role":…,"content":… */
+	struct slice more;    /* members to follow those, with their comma: what became known later */
+	bool cuts;	      /* a foreign compaction: "cut" names the first message that stayed in its context */
+	size_t cut;	      /* with `cuts`; DRAFT_NONE: no message stayed */
 
 	bool says_parent, branch, referred; /* worked out by drafts_emit */
 };
