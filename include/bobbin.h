@@ -153,7 +153,28 @@ struct bobbin_session_options {
 	const char *title;      /* of a new session; may be NULL */
 	uint64_t segment_bytes; /* of a new session; 0: 16384 */
 };
-#define BOBBIN_SESSION_OPTIONS_INIT {sizeof(struct bobbin_session_options), 0, 0, 0, NULL, NULL, 0}
+#define BOBBIN_SESSION_OPTIONS_INIT {sizeof(struct bobbin_session_options), 0, 0, 0, NULL, NULL, 0, 0}
+
+/* Replaces the secrets of a text by "[masked: KIND]". ret_len may be NULL. What counts as one: see below. */
+BOBBIN_API int bobbin_mask(const char *text, size_t len, char **ret_text, size_t *ret_len, struct bobbin_error *error);
+
+/*
+ * Secrets. Agents' tools print keys, and what is in a log stays in it. There are two ways to keep them from others:
+ *
+ *	mask when reading    bobbin_messages_options.mask, `show --mask`, exports: the log is complete, and a copy for somebody
+ *	                     else has "[masked: github token]" where a key was.
+ *	redact_on_write      a session made with it masks every message (and title) before it is written, whoever writes it: turns,
+ *	                     appends, imports, edits, results. The secret never reaches the disk, nor what is derived from the log.
+ *
+ * The price of the second: it cannot be undone, and the model sees the log, so it is shown the placeholder too, from the next
+ * request on; a call is still handed to the host as the model wrote it. Forks inherit it. It is chosen when a session is made:
+ * opening one that was made without it is refused (BOBBIN_EINVAL), because what it holds already would not be masked.
+ *
+ * Some fifty kinds are found by their shape (API keys and tokens of providers, JSON web tokens, private keys), by the frame they
+ * stand in (authorization and cookie headers, passwords in URLs), or as the value of something called a password, secret or
+ * token. Hashes, UUIDs, ids, image data, and blocks that a provider signed or encrypted stay byte for byte; a secret that a
+ * model repeats in signed thinking stays with them. Shapes are no proof: a password in plain prose is not found.
+ */
 
 /*
  * Opens session `id` (NULL or "": a new one with an id of bobbin's own). Opening writes nothing to a log that is there;
@@ -161,6 +182,7 @@ struct bobbin_session_options {
  * changed or cyclic ancestor.
  */
 BOBBIN_API int bobbin_session_open(bobbin_store *store, const char *id, const struct bobbin_session_options *options,
+	int redact_on_write;    /* of a new session; see below */
 	bobbin_session **ret_session, struct bobbin_error *error);
 
 /* Closes it and refreshes its meta file. A session that this handle made, and that nothing was stored in because a record was
@@ -278,6 +300,7 @@ typedef struct bobbin_messages bobbin_messages;
 /* Begins to read; the session must stay open meanwhile. */
 BOBBIN_API int bobbin_messages_open(bobbin_session *session, const struct bobbin_messages_options *options,
 	bobbin_messages **ret_messages, struct bobbin_error *error);
+	int mask;             /* 1: secrets are replaced in `record` and `text`; a record that had any comes without its crc */
 
 /* 1 and the next message, 0 at the end, or an error. */
 BOBBIN_API int bobbin_messages_next(bobbin_messages *messages, const struct bobbin_message **ret_message,
@@ -445,6 +468,7 @@ struct bobbin_window_options {
 	size_t size;
 	const char *model;        /* sets window, reserve and counting; NULL: unknown model, estimated tokens */
 	uint64_t window;          /* tokens; 0: the model's, or 128000 */
+	int redact_on_write; /* 1: of the new sessions, see bobbin_session_options */
 	int64_t output_reserve;   /* tokens; -1: min(the model's maximum output, window / 4) */
 	int64_t margin;           /* tokens; -1: 2 % of the window */
 	const char *system;       /* the system prompt, made fresh for each request and never stored */

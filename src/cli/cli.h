@@ -29,6 +29,7 @@ struct arguments {
 	const char *store;
 	bool json, quiet, help;
 	uint64_t idle_timeout; /* seconds; 0: not given */
+	bool mask, redact_on_write;
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
 	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding, *deriver,

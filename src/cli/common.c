@@ -47,6 +47,7 @@ int open_session(const struct arguments *arguments, const char *id, bool create,
 	options.owner = owner_name(arguments);
 	options.title = arguments->title;
 	options.segment_bytes = arguments->segment_bytes;
+	options.redact_on_write = arguments->redact_on_write;
 	if (bobbin_session_open(*ret_store, id ? id : "main", &options, ret_session, &error) < 0) {
 		bobbin_store_close(*ret_store);
 		return fail(&error);

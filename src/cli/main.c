@@ -20,22 +20,23 @@ const struct command commands[] = {
 		"resumed, calls left without a result are answered with a marked one. The model is offered "
 		"two "
 		"harmless tools, recall and note, unless --tools names others.",
-		"session owner title segment-bytes run routine deriver deriver-model no-compaction "
+		"session owner title segment-bytes redact-on-write run routine deriver deriver-model no-compaction "
 		"idle-timeout " BUDGET,
 		0, 1, command_chat},
 	{"append", "append SESSION [--expect HEAD] < MESSAGES", "append JSONL messages from stdin",
 		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "
 		"it.",
-		"expect owner title segment-bytes", 1, 1, command_append},
+		"expect owner title segment-bytes redact-on-write", 1, 1, command_append},
 	{"manufacture", "manufacture SESSION [--rounds 30] [--seed 1]",
 		"append a made-up conversation, to try things on",
 		"Rounds of a question, tool calls with results, and an answer; the same numbers give the "
 		"same messages.",
-		"rounds seed message-tokens owner title segment-bytes", 1, 1, command_manufacture},
-	{"show", "show [SESSION] [--from ID] [--to ID]", "the conversation in full",
+		"rounds seed message-tokens owner title segment-bytes redact-on-write", 1, 1, command_manufacture},
+	{"show", "show [SESSION] [--from ID] [--to ID] [--mask]", "the conversation in full",
 		"With --json the log's own records, one a line: `bobbin import --format bobbin` reads them "
-		"back.",
-		"session from to all-branches follow", 0, 1, command_show},
+		"back. With --mask keys, tokens, passwords, private keys and authorization headers are "
+		"replaced by what they are; the log is left as it is.",
+		"session from to all-branches follow mask", 0, 1, command_show},
 	{"list", "list [TITLE] [--owner O] [--limit N]", "sessions, newest first",
 		"From heads and caches only, whatever the size of the logs.", "owner limit", 0, 1,
 		command_list},
@@ -106,7 +107,7 @@ const struct command commands[] = {
 		"FILE may be - for stdin. A file with several conversations makes several sessions. If "
 		"anything in a file "
 		"fails, none of its sessions is left behind.",
-		"format id owner", 1, -1, command_import},
+		"format id owner redact-on-write", 1, -1, command_import},
 	{"doctor", "doctor [SESSION | FILE …]", "what is wrong with a log or a transcript, and what it means",
 		"Without a name: every session of the store. Nothing is changed. Exit code 1 if there are "
 		"faults.",

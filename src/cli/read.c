@@ -52,6 +52,7 @@ static int show_messages(
 	options.from = from;
 	options.to = arguments->to;
 	options.all_branches = arguments->all_branches;
+	options.mask = arguments->mask;
 	if (bobbin_messages_open(session, &options, &messages, &error) < 0)
 		return fail(&error);
 	bool skip = from && *ret_last; /* following: the first one was shown before */
@@ -86,12 +87,17 @@ static int follow(const struct arguments *arguments, bobbin_session *session, ch
 static void print_session_line(const struct arguments *arguments, bobbin_session *session)
 {
 	const struct bobbin_session_info *info = bobbin_session_info(session);
+	char *masked = NULL;
+	if (arguments->mask && bobbin_mask(info->title, strlen(info->title), &masked, NULL, NULL) < 0)
+		masked = NULL;
+	const char *title = arguments->mask ? (masked ? masked : "") : info->title;
 	note(arguments, "%s · %s on the line · about %s tokens%s%s%s", info->id,
 		counted(info->messages, "message"), number_text(info->tokens), *info->title ? " · " : "",
 		info->title, info->faults ? " · damaged lines: see bobbin doctor" : "");
 	if (*info->parent_id)
 		note(arguments, "forked from %s after %s", info->parent_id,
 			counted(info->forked_at, "message"));
+	bobbin_free(masked);
 }
 
 int command_show(const struct arguments *arguments)

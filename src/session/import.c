@@ -93,7 +93,8 @@ static int open_target(bobbin_store *store, const struct log_create_options *cre
 		return rc;
 	const struct log_info *info = log_info(log);
 	if (log_node_count(log) || log_record_count(log) > 1 || log_fault_total(log) || *info->parent_id ||
-		!slice_equal(slice_of(info->owner), create->owner)) {
+		!slice_equal(slice_of(info->owner), create->owner) ||
+		info->redact_on_write != create->redact_on_write) {
 		log_close(log);
 		return rc;
 	}
@@ -133,6 +134,7 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	struct log *log;
 	create.id = options->id ? slice_of(options->id) : (struct slice){NULL, 0};
 	create.owner = slice_of(options->owner ? options->owner : "");
+	create.redact_on_write = options->redact_on_write;
 	int rc = title_of(conversation, options->name, arena, &create.title);
 	if (rc < 0)
 		return error_set(error, rc, "out of memory");

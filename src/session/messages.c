@@ -4,6 +4,7 @@
 #include "session/handles.h"
 
 #include "base/alloc.h"
+#include "transcript/mask.h"
 
 struct bobbin_messages {
 	bobbin_session *session;
@@ -12,6 +13,7 @@ struct bobbin_messages {
 	uint32_t *nodes;
 	uint32_t count, next;
 	uint32_t head; /* of the line that positions refer to */
+	bool mask;
 	struct bobbin_message message;
 	char id[PATH_ID_BYTES], parent[PATH_ID_BYTES];
 };
@@ -62,6 +64,21 @@ int message_add_readable(const struct message *message, struct arena *arena, str
 		first = false;
 	}
 	return iter.error ? iter.error : buffer_error(out);
+}
+
+int bobbin_mask(const char *text, size_t len, char **ret_text, size_t *ret_len, struct bobbin_error *error)
+{
+	struct buffer out;
+	if (!text && len)
+		return error_set(error, BOBBIN_EINVAL, "mask needs a text");
+	buffer_init(&out, SIZE_MAX - 1);
+	int rc = mask_text((struct slice){text ? text : "", len}, &out, NULL);
+	char *masked = rc ? NULL : buffer_take(&out, ret_len);
+	buffer_release(&out);
+	if (!masked)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	*ret_text = masked;
+	return 0;
 }
 
 /* ---- Which messages ---- */
@@ -141,6 +158,7 @@ int bobbin_messages_open(bobbin_session *session, const struct bobbin_messages_o
 	if (!messages)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	messages->session = session;
+	messages->mask = all.mask;
 	buffer_init(&messages->text, LIMIT_LINE_BYTES);
 	rc = choose_nodes(session, &all, messages, error);
 	if (rc < 0)
@@ -193,6 +211,32 @@ static const char *origin_text(const struct message *message)
 	}
 }
 
+/* Replaces secrets in the record, and the message by what is then in it. */
+static int mask_message(bobbin_messages *messages, struct message *message, struct bobbin_error *error)
+{
+	struct buffer masked = BUFFER_INIT(LIMIT_REQUEST_BYTES), unsealed = BUFFER_INIT(LIMIT_REQUEST_BYTES);
+	struct json record;
+	size_t secrets = 0;
+	uint64_t seq = message->seq;
+	const char *copy = NULL;
+	int rc = mask_record(&message->record, &masked, &secrets);
+	if (!rc && secrets) {
+		rc = json_parse(masked.data, masked.len, &record, error);
+		if (!rc)
+			json_splice(&unsealed, &record, "crc", (struct slice){NULL, 0});
+		copy = buffer_error(&unsealed) ? NULL
+					      : arena_copy(&messages->arena, unsealed.data, unsealed.len);
+		if (!rc && !copy)
+			rc = BOBBIN_ENOMEM;
+		if (!rc && (rc = json_parse(copy, unsealed.len, &record, error)) == 0)
+			rc = message_parse(&record, &messages->arena, message, error);
+		message->seq = seq;
+	}
+	buffer_release(&masked);
+	buffer_release(&unsealed);
+	return rc == BOBBIN_ENOMEM || rc == BOBBIN_ELIMIT ? error_set(error, rc, "out of memory") : rc;
+}
+
 static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbin_error *error)
 {
 	struct log *log = messages->session->log;
@@ -206,6 +250,8 @@ static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbi
 		rc = fill_ids(messages, number, &node, error);
 	if (!rc)
 		rc = log_message(log, number, &messages->arena, &message, error);
+	if (!rc && messages->mask)
+		rc = mask_message(messages, &message, error);
 	if (rc < 0)
 		return rc;
 	const char *record = arena_copy(&messages->arena, message.record.text, message.record.len);

@@ -20,7 +20,21 @@ static int create_log(bobbin_store *store, struct slice id, const struct bobbin_
 	create.owner = slice_of(options->owner ? options->owner : "");
 	create.title = slice_of(options->title ? options->title : "");
 	create.segment_bytes = (uint32_t)options->segment_bytes;
+	create.redact_on_write = options->redact_on_write;
 	return log_create(store->store, &create, ret_log, error);
+}
+
+static int open_existing(bobbin_store *store, struct slice id, const struct bobbin_session_options *options,
+	struct log **ret_log, struct bobbin_error *error)
+{
+	bool read_only = options->read_only || store->read_only;
+	int rc = log_open(store->store, id, read_only ? LOG_READ : LOG_WRITE, ret_log, error);
+	if (rc < 0 || !options->redact_on_write || log_info(*ret_log)->redact_on_write)
+		return rc;
+	log_close(*ret_log);
+	return error_set(error, BOBBIN_EINVAL,
+		"session %.*s was made without redact_on_write and may hold secrets already: start a new one",
+		(int)id.len, id.data);
 }
 
 static int open_log(bobbin_store *store, struct slice id, const struct bobbin_session_options *options,

@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/utf8.h"
 #include "store/record.h"
+#include "transcript/mask.h"
 
 bool header_text_is_valid(struct slice text, size_t max)
 {
@@ -15,6 +16,20 @@ bool header_text_is_valid(struct slice text, size_t max)
 		if ((unsigned char)text.data[i] < 0x20 || text.data[i] == 0x7f)
 			return false;
 	return true;
+}
+
+int header_title_redact(char title[LIMIT_TITLE_BYTES + 1])
+{
+	struct buffer masked = BUFFER_INIT(LIMIT_META_BYTES);
+	int rc = mask_text(slice_of(title), &masked, NULL);
+
+	if (!rc && masked.len) {
+		size_t len = utf8_truncate(masked.data, masked.len, LIMIT_TITLE_BYTES);
+		memcpy(title, masked.data, len);
+		title[len] = '\0';
+	}
+	buffer_release(&masked);
+	return rc;
 }
 
 static int damaged(struct bobbin_error *error, const char *key)

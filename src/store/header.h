@@ -54,6 +54,9 @@ struct session_line {
 /* Text a header may hold: UTF-8 of at most `max` bytes without control characters. */
 bool header_text_is_valid(struct slice text, size_t max);
 
+/* Masks what would reveal a secret (transcript/mask.h), for sessions that redact. 0 or BOBBIN_ENOMEM. */
+int header_title_redact(char title[LIMIT_TITLE_BYTES + 1]);
+
 /* BOBBIN_ECORRUPT names the member that is not what it must be; BOBBIN_ENOMEM. */
 int session_line_parse(const struct json *record, struct session_line *ret_line, struct bobbin_error *error);
 

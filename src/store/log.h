@@ -63,7 +63,7 @@ struct log_create_options {
 	struct slice title;	/* at most LIMIT_TITLE_BYTES; may be empty */
 	uint32_t segment_bytes; /* 0: LOG_SEGMENT_BYTES_DEFAULT; fixed for the session's life */
 	int sync;	      /* enum store_sync; LOG_SYNC_STORE: the store's default, and not written down */
-	bool redact_on_write; /* written down; masking itself is not this room's */
+	bool redact_on_write; /* messages and titles are masked (transcript/mask.h) before they are written */
 };
 #define LOG_SEGMENT_BYTES_DEFAULT 16384u
 #define LOG_SYNC_STORE (-1)

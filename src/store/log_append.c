@@ -14,6 +14,7 @@
 #include "store/log_internal.h"
 #include "store/record.h"
 #include "store/scan.h"
+#include "transcript/mask.h"
 
 #define DUPLICATE_DEPTH 3 /* record, list, block, its parts: what lies deeper is the tools' own business */
 #define LINE_BYTES_BEYOND 160 /* what a line has beyond its record, mostly */
@@ -82,6 +83,25 @@ static int check_message(struct append *append, struct item *item, struct bobbin
 	return 0;
 }
 
+/* In a session that redacts, what a record would reveal is masked before anything else looks at it. */
+static int redact(struct append *append, struct slice text, struct item *item, struct bobbin_error *error)
+{
+	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct bobbin_error reason = {0};
+	size_t secrets = 0;
+	int rc = mask_record(&item->record, &out, &secrets);
+
+	if (!rc && secrets) {
+		struct slice masked = buffer_slice(&out);
+		text.data = arena_copy(&append->arena, masked.data, masked.len);
+		rc = text.data ? json_parse(text.data, masked.len, &item->record, &reason) : BOBBIN_ENOMEM;
+	}
+	buffer_release(&out);
+	return rc ? refuse(error, rc, append, item,
+			    rc == BOBBIN_ENOMEM ? "out of memory" : "it cannot be masked: it is too large")
+		  : 0;
+}
+
 static int check_item(struct append *append, struct item *item, struct slice text, struct bobbin_error *error)
 {
 	struct bobbin_error reason = {0};
@@ -103,7 +123,11 @@ static int check_item(struct append *append, struct item *item, struct slice tex
 			&reason, 0, "the key %.*s stands twice", key.len > 64 ? 64 : (int)key.len, key.text);
 		return refuse(error, BOBBIN_EINPUT, append, item, reason.message);
 	}
-	return item->kind == RECORD_MESSAGE ? check_message(append, item, error) : 0;
+	if (item->kind != RECORD_MESSAGE)
+		return 0;
+	if (append->log->info.redact_on_write && (rc = redact(append, text, item, error)) < 0)
+		return rc;
+	return check_message(append, item, error);
 }
 
 static int check_handle(const struct log *log, struct bobbin_error *error)
@@ -544,6 +568,11 @@ int log_set_title(struct log *log, struct slice title, struct bobbin_error *erro
 			LIMIT_TITLE_BYTES);
 	memcpy(log->unwritten.title, title.data, title.len);
 	log->unwritten.title[title.len] = '\0';
+	int rc = log->info.redact_on_write ? header_title_redact(log->unwritten.title) : 0;
+	if (rc) {
+		log->unwritten = before;
+		return out_of_memory(error);
+	}
 	log->has_unwritten = true;
 	/* No records: only the session line that goes before them. */
 	int rc = log_append(log, NULL, 0, NULL, NULL, error);

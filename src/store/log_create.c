@@ -151,6 +151,8 @@ int log_create_line(struct store *store, const struct log_create_options *option
 	line.segment_bytes = options->segment_bytes ? options->segment_bytes : LOG_SEGMENT_BYTES_DEFAULT;
 	line.sync = options->sync;
 	line.redact_on_write = options->redact_on_write;
+	if (line.redact_on_write && header_title_redact(line.title) < 0)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	*ret_line = line;
 	return 0;
 }
