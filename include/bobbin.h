@@ -292,7 +292,7 @@ struct bobbin_messages_options {
 	const char *to;       /* last message, NULL: to the head */
 	int all_branches;     /* 1: every message of the log and its ancestors' lines, in order of writing */
 };
-#define BOBBIN_MESSAGES_OPTIONS_INIT {sizeof(struct bobbin_messages_options), NULL, NULL, 0}
+#define BOBBIN_MESSAGES_OPTIONS_INIT {sizeof(struct bobbin_messages_options), NULL, NULL, 0, 0}
 
 /* Messages of a session, one after the other. It sees the session as it was when it was made. */
 typedef struct bobbin_messages bobbin_messages;
@@ -421,7 +421,7 @@ struct bobbin_import_options {
 	const char *owner;
 	const char *name;    /* of the file, for titles and warnings; may be NULL */
 };
-#define BOBBIN_IMPORT_OPTIONS_INIT {sizeof(struct bobbin_import_options), NULL, NULL, NULL, NULL}
+#define BOBBIN_IMPORT_OPTIONS_INIT {sizeof(struct bobbin_import_options), NULL, NULL, NULL, NULL, 0}
 
 struct bobbin_imported {
 	char id[BOBBIN_SESSION_ID_BYTES];

@@ -92,8 +92,8 @@ static void print_session_line(const struct arguments *arguments, bobbin_session
 		masked = NULL;
 	const char *title = arguments->mask ? (masked ? masked : "") : info->title;
 	note(arguments, "%s · %s on the line · about %s tokens%s%s%s", info->id,
-		counted(info->messages, "message"), number_text(info->tokens), *info->title ? " · " : "",
-		info->title, info->faults ? " · damaged lines: see bobbin doctor" : "");
+		counted(info->messages, "message"), number_text(info->tokens), *title ? " · " : "",
+		title, info->faults ? " · damaged lines: see bobbin doctor" : "");
 	if (*info->parent_id)
 		note(arguments, "forked from %s after %s", info->parent_id,
 			counted(info->forked_at, "message"));

@@ -50,11 +50,11 @@ static int open_log(bobbin_store *store, struct slice id, const struct bobbin_se
 		return error_set(error, BOBBIN_EEXIST, "session %.*s exists", (int)id.len, id.data);
 	bool create = !options->must_exist && !read_only && (!id.len || !store_has(store->store, id));
 	if (!create)
-		return log_open(store->store, id, read_only ? LOG_READ : LOG_WRITE, ret_log, error);
+		return open_existing(store, id, options, ret_log, error);
 	int rc = create_log(store, id, options, ret_log, error);
 	*ret_created = rc == 0;
 	if (rc == BOBBIN_EEXIST && !options->must_not_exist) /* another process was faster */
-		rc = log_open(store->store, id, LOG_WRITE, ret_log, error);
+		rc = open_existing(store, id, options, ret_log, error);
 	return rc;
 }
 

@@ -575,7 +575,7 @@ int log_set_title(struct log *log, struct slice title, struct bobbin_error *erro
 	}
 	log->has_unwritten = true;
 	/* No records: only the session line that goes before them. */
-	int rc = log_append(log, NULL, 0, NULL, NULL, error);
+	rc = log_append(log, NULL, 0, NULL, NULL, error);
 	if (rc && log->has_unwritten) {
 		log->unwritten = before;
 		log->has_unwritten = had;
