@@ -56,6 +56,27 @@ static bool name_is(struct slice name, const char *text)
 	return name.len == strlen(text) && strncasecmp(name.data, text, name.len) == 0;
 }
 
+/* Nearly every name ends in none of the ways that those below end in. */
+static bool may_be_secret(struct slice name)
+{
+	static const char ENDS[][4] = {
+		"ord", "swd", "pwd", "ase", "ode", "key", "ure", "ken", "ret", "ial", "als", "ing", "uth"};
+	char end[3];
+	size_t at = name.len;
+
+	for (int i = 2; i >= 0; i--) {
+		while (at && (name.data[at - 1] == '_' || name.data[at - 1] == '-'))
+			at--;
+		if (!at)
+			return false;
+		end[i] = (char)(name.data[--at] | 0x20);
+	}
+	for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++)
+		if (memcmp(end, ENDS[i], 3) == 0)
+			return true;
+	return false;
+}
+
 enum name_class { NAME_OTHER, NAME_PASSWORD, NAME_SECRET, NAME_AZURE };
 
 static enum name_class class_of(struct slice name)
@@ -71,7 +92,7 @@ static enum name_class class_of(struct slice name)
 		"cursortoken", "canceltoken", "cancellationtoken", "publickey", "publictoken", "stoptoken",
 		"padtoken", "eostoken", "bostoken", "unktoken", "masktoken", "septoken", "clstoken", NULL};
 
-	if (name.len < 3 || ends_with_any(name, NOT))
+	if (name.len < 3 || !may_be_secret(name) || ends_with_any(name, NOT))
 		return NAME_OTHER;
 	if (ends_with_any(name, PASSWORDS))
 		return NAME_PASSWORD;
