@@ -136,6 +136,15 @@ BOBBIN_API int bobbin_store_open(const char *path, const struct bobbin_store_opt
 /* Closes it; all its sessions must be closed. NULL is allowed. */
 BOBBIN_API void bobbin_store_close(bobbin_store *store);
 
+/*
+ * How far a call is that may take long (doctor, repair, backup): `done` bytes or files of `total` (0: not known). It runs inside
+ * that call, in its thread, and must not call the library. Anything but 0 ends the call with BOBBIN_ECANCELLED.
+ */
+typedef int (*bobbin_progress)(void *context, const char *what, uint64_t done, uint64_t total);
+
+/* Sets it for the long calls on this store; NULL: none. */
+BOBBIN_API void bobbin_store_progress(bobbin_store *store, bobbin_progress progress, void *context);
+
 /* ---- Sessions ------------------------------------------------------------------------------------------------ */
 
 /* One conversation, opened: a snapshot of its log and, unless read-only, the right to append. */
@@ -318,6 +327,7 @@ struct bobbin_fault {
 	uint64_t offset;      /* bytes */
 	const char *message;  /* what is wrong and what it means */
 	const char *advice;   /* what to do; "" if nothing is needed */
+	const char *repair;   /* what a repair would do about it; "" if nothing */
 };
 
 /* A list of faults. */
@@ -348,6 +358,39 @@ BOBBIN_API int bobbin_doctor_data(const char *format, const char *data, size_t l
 struct bobbin_list_options {
 	size_t size;
 	const char *owner;  /* NULL: any; otherwise exactly this one */
+/*
+ * Everything wrong with the store beside its sessions: what processes that were killed left behind, files of sessions that
+ * are not there, links, modes, blobs that are not what their names say, the database of facts and actions. Reads all
+ * blobs and the database. Writes nothing.
+ */
+BOBBIN_API int bobbin_doctor_store(bobbin_store *store, bobbin_faults **ret_faults, struct bobbin_error *error);
+
+struct bobbin_repaired {
+	char id[BOBBIN_SESSION_ID_BYTES]; /* the new session; "" if none was needed */
+	int found;          /* 1: it is there since an earlier repair of the same bytes */
+	uint64_t mended;    /* caches and the like that were put right */
+	uint64_t messages;  /* in the new log; of a fork its own */
+	uint64_t left_out;  /* lines that could not be read, and records of what is not there any more */
+	uint64_t changed;   /* records with another number, id, parent or checksum than they had */
+	uint64_t marked;    /* calls that had no result any more and now have a marked one */
+	int detached;       /* 1: what it was forked from is gone or changed; it begins with a note that says so */
+	int copied;         /* 1: what it inherits was copied, because an ancestor's first line is damaged */
+};
+
+/*
+ * Makes of a damaged session a new one that holds everything that can be read, in order; the log of the damaged one and of
+ * all others stay as they are, byte for byte. Messages keep their numbers, so what refers to them still does. The new
+ * session's first line says what it was made from ("repairedFrom"). Wrong caches of `id` are removed or written anew.
+ * Of a session without faults nothing is made, and of the same bytes nothing a second time. Durable on return; if it fails or
+ * is killed, the new session is not there. BOBBIN_EREADONLY for a log of a newer version.
+ */
+BOBBIN_API int bobbin_repair_session(bobbin_store *store, const char *id, struct bobbin_repaired *ret_repaired,
+	struct bobbin_error *error);
+
+/* Takes away what crashes left in the store's folder, and wrong caches; keeps others from reading its files. ret_mended: how
+ * many files that were. What is in use stays. */
+BOBBIN_API int bobbin_repair_store(bobbin_store *store, uint64_t *ret_mended, struct bobbin_error *error);
+
 	const char *title;  /* NULL: any; otherwise titles or ids that contain it (ASCII case folded) */
 	size_t limit;       /* 0: all */
 };

@@ -30,7 +30,10 @@ struct arguments {
 	bool json, quiet, help;
 	uint64_t idle_timeout; /* seconds; 0: not given */
 	bool mask, redact_on_write;
+	bool repair;
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
+	bool retry_safe, happened, not_happened;
+	const char *check, *reference, *result_file;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
 	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding, *deriver,
 		*deriver_model, *record_file, *prices_file;
@@ -137,6 +140,10 @@ const char *chat_tools_json(void);
 /* Runs a tool; *ret_text belongs to the caller (free). Returns 1 if the result is an error result. */
 int chat_tool_run(bobbin_session *session, const char *name, const char *arguments, char **ret_text);
 
+/* doctor.c: how far long calls on a store are, on a terminal; wiped before anything else is printed. */
+void progress_begin(const struct arguments *arguments, bobbin_store *store);
+void progress_wipe(void);
+
 /* commands */
 int command_chat(const struct arguments *arguments);
 int command_regenerate(const struct arguments *arguments);
@@ -161,6 +168,8 @@ int command_work(const struct arguments *arguments);
 int command_simulate(const struct arguments *arguments);
 int command_import(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);
+int command_once(const struct arguments *arguments);
+int command_actions(const struct arguments *arguments);
 int command_help(const struct arguments *arguments);
 int command_version(const struct arguments *arguments);
 

@@ -1,105 +1,275 @@
 /* SPDX-License-Identifier: MIT */
-/* The command doctor: what is wrong with sessions, the store, and transcripts. */
+/* The command doctor: what is wrong with sessions, the store, and transcripts; and repairing sessions. */
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static int report(const struct arguments *arguments, const char *what, bobbin_faults *faults)
+/* ---- Progress ---- */
+
+/* On a terminal's last line of stderr, wiped out before anything else is printed. */
+static bool progress_shown;
+
+static int show_progress(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	(void)context;
+	if (total)
+		fprintf(stderr, "\r\033[K%.40s: %llu of %llu MB", visible(what), (unsigned long long)(done >> 20),
+			(unsigned long long)(total >> 20));
+	else
+		fprintf(stderr, "\r\033[K%.40s: %llu", visible(what), (unsigned long long)done);
+	progress_shown = true;
+	return 0;
+}
+
+void progress_begin(const struct arguments *arguments, bobbin_store *store)
+{
+	if (!arguments->quiet && output_color(STDERR_FILENO))
+		bobbin_store_progress(store, show_progress, NULL);
+}
+
+void progress_wipe(void)
+{
+	if (progress_shown)
+		fputs("\r\033[K", stderr);
+	progress_shown = false;
+}
+
+/* ---- Reports ---- */
+
+/* What the doctor has looked at so far. */
+struct visit {
+	const struct arguments *arguments;
+	uint64_t looked_at, with_faults, repaired;
+	bool quiet_if_healthy; /* of many, the healthy ones are only counted */
+	int rc;
+};
+
+/* The worst of several: a failure outweighs a "no". */
+static void worse(struct visit *visit, int rc)
+{
+	visit->rc = rc > visit->rc ? rc : visit->rc;
+}
+
+static void begin_json(const char *what)
+{
+	putchar('{');
+	print_json_member("of", what);
+	putchar(',');
+}
+
+static void print_name(const char *what)
+{
+	fputs(paint(BOLD), stdout);
+	print_clean(what, strlen(what));
+	printf("%s: ", paint(PLAIN));
+}
+
+static int report(struct visit *visit, const char *what, bobbin_faults *faults)
 {
 	size_t count = bobbin_faults_count(faults);
-	if (arguments->json) {
-		putchar('{');
-		print_json_member("of", what);
-		putchar(',');
+	progress_wipe();
+	visit->looked_at++;
+	visit->with_faults += count > 0;
+	if (visit->arguments->json) {
+		begin_json(what);
 		print_faults_json(faults);
 		puts("}");
-	} else {
-		fputs(paint(BOLD), stdout);
-		print_clean(what, strlen(what));
-		printf("%s: ", paint(PLAIN));
+	} else if (count || !visit->quiet_if_healthy) {
+		print_name(what);
 		if (count)
 			printf("%zu fault%s\n", count, count == 1 ? "" : "s");
 		else
 			puts("healthy");
-		print_faults(arguments, faults);
+		print_faults(visit->arguments, faults);
 	}
 	bobbin_faults_free(faults);
 	return count ? EXIT_NO : EXIT_DONE;
 }
 
-static int doctor_session(const struct arguments *arguments, bobbin_store *store, const char *id)
+/* ---- Repairs ---- */
+
+static void print_repaired_json(const char *id, const struct bobbin_repaired *repaired)
+{
+	begin_json(id);
+	print_json_member("repaired_as", repaired->id);
+	printf(",\"earlier\":%s,\"mended\":%llu,\"messages\":%llu,\"left_out\":%llu,\"changed\":%llu,\"marked\":%llu,"
+	       "\"detached\":%s,\"copied\":%s}\n",
+		repaired->found ? "true" : "false", (unsigned long long)repaired->mended,
+		(unsigned long long)repaired->messages, (unsigned long long)repaired->left_out,
+		(unsigned long long)repaired->changed, (unsigned long long)repaired->marked,
+		repaired->detached ? "true" : "false", repaired->copied ? "true" : "false");
+}
+
+static void print_made(const struct bobbin_repaired *repaired)
+{
+	if (repaired->found) {
+		printf("was repaired before; it stays as it is, and its repaired copy is %s\n", repaired->id);
+		return;
+	}
+	printf("it stays as it is; a new session holds what can be read of it:\n  %s",
+		counted(repaired->messages, "message"));
+	if (repaired->left_out)
+		printf(", %s left out", counted(repaired->left_out, "line"));
+	if (repaired->changed)
+		printf(", %s put right", counted(repaired->changed, "record"));
+	if (repaired->marked)
+		printf(", %s marked as unanswered", counted(repaired->marked, "call"));
+	putchar('\n');
+	if (repaired->detached)
+		puts("  what it was forked from is gone or changed: the new one begins with a note that says so");
+	if (repaired->copied)
+		puts("  what it inherits was copied into it: the first line of its parent is damaged");
+	printf("  repaired as %s\n", repaired->id);
+}
+
+static int repair_session(struct visit *visit, bobbin_store *store, const char *id)
+{
+	struct bobbin_repaired repaired;
+	struct bobbin_error error;
+	int failed = bobbin_repair_session(store, id, &repaired, &error);
+	progress_wipe();
+	if (failed < 0)
+		return fail_about(id, &error);
+	visit->looked_at++;
+	visit->repaired += (*repaired.id && !repaired.found) || repaired.mended;
+	if (visit->arguments->json) {
+		print_repaired_json(id, &repaired);
+		return EXIT_DONE;
+	}
+	if (!*repaired.id && !repaired.mended && visit->quiet_if_healthy)
+		return EXIT_DONE;
+	print_name(id);
+	if (repaired.mended)
+		printf("%s put right%s", counted(repaired.mended, "file"), *repaired.id ? "; " : "\n");
+	if (*repaired.id)
+		print_made(&repaired);
+	else if (!repaired.mended)
+		puts("nothing to repair");
+	return EXIT_DONE;
+}
+
+static int repair_folder(struct visit *visit, bobbin_store *store)
+{
+	struct bobbin_error error;
+	uint64_t mended;
+	int failed = bobbin_repair_store(store, &mended, &error);
+	progress_wipe();
+	if (failed < 0)
+		return fail(&error);
+	if (visit->arguments->json) {
+		begin_json("");
+		printf("\"mended\":%llu}\n", (unsigned long long)mended);
+	} else if (mended) {
+		printf("the store's folder: %s put right or taken away\n", counted(mended, "file"));
+	}
+	return EXIT_DONE;
+}
+
+/* ---- What is looked at ---- */
+
+static int visit_session(struct visit *visit, bobbin_store *store, const char *id)
 {
 	struct bobbin_error error;
 	bobbin_faults *faults;
-	if (bobbin_doctor_session(store, id, &faults, &error) < 0)
-		return fail(&error);
-	return report(arguments, id, faults);
+	if (visit->arguments->repair)
+		return repair_session(visit, store, id);
+	int failed = bobbin_doctor_session(store, id, &faults, &error);
+	progress_wipe();
+	return failed < 0 ? fail_about(id, &error) : report(visit, id, faults);
 }
 
-static int doctor_file(const struct arguments *arguments, const char *file)
+static int visit_folder(struct visit *visit, bobbin_store *store)
+{
+	struct bobbin_error error;
+	bobbin_faults *faults;
+	if (visit->arguments->repair)
+		return repair_folder(visit, store);
+	int failed = bobbin_doctor_store(store, &faults, &error);
+	progress_wipe();
+	if (failed < 0)
+		return fail(&error);
+	struct visit folder = *visit; /* it is not counted: it is no session */
+	return report(&folder, visit->arguments->json ? "" : "the store's folder", faults);
+}
+
+static int visit_file(struct visit *visit, const char *file)
 {
 	struct bobbin_error error;
 	bobbin_faults *faults;
 	char *data;
 	size_t len;
+	if (visit->arguments->repair)
+		return fail_usage("--repair is for sessions of the store; to bring a transcript in: bobbin import %s", file);
 	int rc = read_input(file, &data, &len);
 	if (rc)
 		return rc;
-	rc = bobbin_doctor_data(arguments->format, data, len, &faults, &error);
+	rc = bobbin_doctor_data(visit->arguments->format, data, len, &faults, &error);
 	free(data);
-	if (rc < 0)
-		return fail_about(file, &error);
-	return report(arguments, file, faults);
+	return rc < 0 ? fail_about(file, &error) : report(visit, file, faults);
 }
 
-/* The worst of several: a failure outweighs a "no". */
-static int worse(int a, int b)
+static void print_sum(const struct visit *visit)
 {
-	return a > b ? a : b;
+	if (visit->arguments->json)
+		return;
+	if (visit->arguments->repair)
+		printf("%s, %s put right\n", counted(visit->looked_at, "session"), number_text(visit->repaired));
+	else if (visit->with_faults)
+		printf("%s, faults in %s; bobbin doctor --repair mends what it can\n",
+			counted(visit->looked_at, "session"), number_text(visit->with_faults));
+	else
+		printf("%s, no faults\n", counted(visit->looked_at, "session"));
 }
 
-static int doctor_all(const struct arguments *arguments)
+static void visit_all(struct visit *visit, bobbin_store *store)
 {
-	struct bobbin_error error;
 	const struct bobbin_session_info *info;
-	bobbin_store *store;
+	struct bobbin_error error;
 	bobbin_list *list;
-	int rc = open_store(arguments, false, &store);
-	if (rc)
-		return rc;
+	visit->quiet_if_healthy = true;
 	if (bobbin_list_open(store, NULL, &list, &error) < 0) {
-		bobbin_store_close(store);
-		return fail(&error);
+		worse(visit, fail(&error));
+		return;
 	}
+	worse(visit, visit_folder(visit, store));
 	while ((info = bobbin_list_next(list)))
-		rc = worse(rc, doctor_session(arguments, store, info->id));
+		worse(visit, visit_session(visit, store, info->id));
 	bobbin_list_close(list);
-	bobbin_store_close(store);
-	return rc;
+	print_sum(visit);
 }
 
 /* Session ids have no dots and no slashes: a word with one is a file (a bare name: ./NAME). */
-static int doctor_word(const struct arguments *arguments, const char *word)
+static bool is_file(const struct arguments *arguments, const char *word)
 {
-	bobbin_store *store;
-	if (arguments->format || strpbrk(word, "/."))
-		return doctor_file(arguments, word);
-	int rc = open_store(arguments, false, &store);
-	if (!rc) {
-		rc = doctor_session(arguments, store, word);
-		bobbin_store_close(store);
-	}
-	return rc;
+	return arguments->format || strpbrk(word, "/.");
+}
+
+static bool needs_store(const struct arguments *arguments)
+{
+	for (int i = 0; i < arguments->word_count; i++)
+		if (!is_file(arguments, arguments->words[i]))
+			return true;
+	return arguments->word_count == 0;
 }
 
 int command_doctor(const struct arguments *arguments)
 {
-	int rc = 0;
+	struct visit visit = {.arguments = arguments};
+	bobbin_store *store = NULL;
+	int rc = needs_store(arguments) ? open_store(arguments, false, &store) : 0;
+	if (rc)
+		return rc;
+	if (store)
+		progress_begin(arguments, store);
 	if (!arguments->word_count)
-		return doctor_all(arguments);
-	for (int i = 0; i < arguments->word_count; i++)
-		rc = worse(rc, doctor_word(arguments, arguments->words[i]));
-	return rc;
+		visit_all(&visit, store);
+	for (int i = 0; i < arguments->word_count; i++) {
+		const char *word = arguments->words[i];
+		worse(&visit, is_file(arguments, word) ? visit_file(&visit, word) : visit_session(&visit, store, word));
+	}
+	bobbin_store_close(store);
+	return visit.rc;
 }

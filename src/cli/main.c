@@ -71,6 +71,17 @@ const struct command commands[] = {
 		"QUERY is a message id, a range of ids as pointers give it (m12–m40), or words: exact hits "
 		"come first.",
 		"limit", 2, -1, command_recall},
+	{"once", "once KEY [--check CMD] [--retry-safe] -- CMD…", "run a command whose effect must happen once",
+		"Its output and exit code are recorded; whoever comes again with the same KEY and CMD gets them "
+		"and nothing is run. A second caller waits for the first. If it was killed in between, the "
+		"outcome is unknown and it is not run again (exit code 4), unless --check CMD can tell whether "
+		"it happened, or --retry-safe says that twice does no harm (then a failure is tried again too). "
+		"The exit code is that of CMD. Records are kept for ever. KEY is yours: run_42:send_digest.",
+		"check retry-safe", 2, -1, command_once},
+	{"actions", "actions [list [PREFIX] | show KEY | settle KEY]", "what was done once, and what is unknown",
+		"settle says how an unknown one was: --happened (with --reference ID and --result FILE to answer "
+		"later calls) or --not-happened, and the next call does it.",
+		"limit happened not-happened reference result", 0, 2, command_actions},
 	{"work", "work [--once]", "derive the records of finished segments, in all sessions",
 		"So that a compaction finds them ready and asks no model. Run it from cron, or beside your "
 		"agent.",
@@ -108,10 +119,13 @@ const struct command commands[] = {
 		"anything in a file "
 		"fails, none of its sessions is left behind.",
 		"format id owner redact-on-write", 1, -1, command_import},
-	{"doctor", "doctor [SESSION | FILE …]", "what is wrong with a log or a transcript, and what it means",
-		"Without a name: every session of the store. Nothing is changed. Exit code 1 if there are "
-		"faults.",
-		"format", 0, -1, command_doctor},
+	{"doctor", "doctor [SESSION | FILE …] [--repair]",
+		"what is wrong with sessions, the store or a transcript, and what it means",
+		"Without a name: every session of the store, and the store itself. Each fault with its place, what it means, "
+		"and what --repair would do. Without --repair nothing is changed. A log is never rewritten: --repair makes a new "
+		"session of what can be read, and its id is the last word printed; doing it again changes nothing. Wrong "
+		"caches and what crashes left are removed. Exit code 1 if there are faults.",
+		"format repair", 0, -1, command_doctor},
 	{"help", "help [COMMAND]", "this, or a command explained", "", "", 0, 1, command_help},
 	{"version", "version", "the version of the library", "", "", 0, 0, command_version},
 	{NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},

@@ -405,6 +405,10 @@ static void print_fault(const struct bobbin_fault *fault)
 	print_wrapped(fault->message, strlen(fault->message), 2);
 	if (*fault->advice)
 		print_wrapped(fault->advice, strlen(fault->advice), 2);
+	if (*fault->repair) {
+		fputs("  --repair: ", stdout);
+		print_hanging(fault->repair, strlen(fault->repair), 4);
+	}
 }
 
 void print_faults_json(const bobbin_faults *faults)
@@ -421,6 +425,8 @@ void print_faults_json(const bobbin_faults *faults)
 		print_json_member("message", fault->message);
 		putchar(',');
 		print_json_member("advice", fault->advice);
+		putchar(',');
+		print_json_member("repair", fault->repair);
 		putchar('}');
 	}
 	putchar(']');

@@ -5,7 +5,13 @@
  */
 #include "session/handles.h"
 
+#include "session/compaction.h"
+#include "store/check.h"
+#include "store/log_repair.h"
 #include <stdio.h>
+
+#define NEW_SESSION                                                                                          \
+	"A new session is made of what can be read; this one stays as it is."
 
 static const char *fault_name(enum fault_kind kind)
 {
@@ -63,10 +69,13 @@ static int add_log_faults(struct log *log, bobbin_faults *faults)
 	char where[LIMIT_SESSION_ID_BYTES + 16];
 	snprintf(where, sizeof(where), "%s.jsonl", log_info(log)->id);
 	int rc = 0;
-	for (size_t i = 0; !rc && i < count; i++)
+	for (size_t i = 0; !rc && i < count; i++) {
 		rc = faults_addf(faults, fault_name(found[i].kind), where, found[i].line, found[i].offset,
 			fault_advice(found[i].kind), "%s (%llu bytes)", log_fault_text(found[i].kind),
 			(unsigned long long)found[i].length);
+		if (!rc)
+			rc = faults_add_repair(faults, NEW_SESSION);
+	}
 	uint64_t more = log_fault_total(log) - count;
 	if (!rc && more)
 		rc = faults_addf(faults, "other", where, 0, 0, "", "and %llu more", (unsigned long long)more);
@@ -87,13 +96,42 @@ int bobbin_session_faults(bobbin_session *session, bobbin_faults **ret_faults, s
 	return 0;
 }
 
-static int examine_log(struct log *log, bobbin_faults *faults, struct bobbin_error *error)
+/* ---- A session that opens ---- */
+
+/* Was it repaired already? The damaged log stays, and so does what is wrong with it. */
+static int add_repaired(struct log *log, bobbin_faults *faults, struct bobbin_error *error)
+{
+	char id[LIMIT_SESSION_ID_BYTES + 1], where[LIMIT_SESSION_ID_BYTES + 16];
+	bool there;
+	if (!log_needs_repair(log))
+		return 0;
+	int rc = log_find_repaired(log, id, &there, error);
+	if (rc < 0 || !there)
+		return rc;
+	snprintf(where, sizeof(where), "%s.jsonl", log_info(log)->id);
+	rc = faults_addf(faults, "repaired", where, 0, 0, "Go on in that one; this one can be deleted.",
+		"what can be read of it is in session %s, made by a repair", id);
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
+
+static int add_version(struct log *log, bobbin_faults *faults, struct bobbin_error *error)
+{
+	char where[LIMIT_SESSION_ID_BYTES + 16];
+	const struct log_info *info = log_info(log);
+	if (info->version <= LOG_VERSION)
+		return 0;
+	snprintf(where, sizeof(where), "%s.jsonl", info->id);
+	int rc = faults_addf(faults, "newer", where, 1, 0,
+		"Use that version to write to it; a copy can be imported here: bobbin show --json, bobbin import.",
+		"it was written by a newer version of bobbin (v %llu, this one knows %d): it can be read, not written",
+		(unsigned long long)info->version, LOG_VERSION);
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
+
+static int examine_line(struct log *log, bobbin_faults *faults, struct bobbin_error *error)
 {
 	struct log_path *path;
-	int rc = add_log_faults(log, faults);
-	if (rc < 0)
-		return error_set(error, rc, "out of memory");
-	rc = log_path_new(log, log_head(log), NULL, &path, error);
+	int rc = log_path_new(log, log_head(log), NULL, &path, error);
 	if (rc < 0)
 		return rc;
 	rc = doctor_line(log_path_path(path), faults, error);
@@ -101,39 +139,128 @@ static int examine_log(struct log *log, bobbin_faults *faults, struct bobbin_err
 	return rc;
 }
 
-/* A session that cannot be opened is a finding, not a failure of the doctor. */
-static int unopenable(bobbin_faults *faults, const char *id, const struct bobbin_error *why)
+/* Is what the view shows of what was compacted still true? The one in force is verified against its messages. */
+static int verify_record(bobbin_store *store, struct log *log, bobbin_faults *faults, struct bobbin_error *error)
 {
-	char where[LIMIT_SESSION_ID_BYTES + 16];
+	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
+	bobbin_faults *found = NULL;
+	bobbin_session *session;
+	options.must_exist = options.read_only = 1;
+	if (log_newest(log, RECORD_COMPACTION) == RECORD_NONE)
+		return 0;
+	int rc = bobbin_session_open(store, log_info(log)->id, &options, &session, error);
+	if (rc < 0)
+		return rc;
+	rc = bobbin_session_verify(session, NULL, 0, &found, error);
+	for (size_t i = 0; !rc && i < bobbin_faults_count(found); i++) {
+		const struct bobbin_fault *fault = &found->items[i];
+		if (faults_addf(faults, "record", fault->where, 0, 0,
+			    "bobbin verify says more; bobbin compact makes a new record from the messages.", "%s: %s",
+			    fault->kind, fault->message) < 0)
+			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	}
+	bobbin_faults_free(found);
+	bobbin_session_close(session);
+	return rc;
+}
+
+static int examine_log(bobbin_store *store, struct log *log, const struct store_check *check,
+	bobbin_faults *faults, struct bobbin_error *error)
+{
+	int rc = add_log_faults(log, faults);
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	rc = add_version(log, faults, error);
+	if (!rc)
+		rc = store_check_session(store->store, log, check, error);
+	if (!rc)
+		rc = examine_line(log, faults, error);
+	if (!rc)
+		rc = doctor_records(store, log, faults, error);
+	if (!rc)
+		rc = verify_record(store, log, faults, error);
+	return rc ? rc : add_repaired(log, faults, error);
+}
+
+/* ---- One that does not ---- */
+
+static const char *unopenable_advice(const char *kind)
+{
+	if (strcmp(kind, "header") == 0)
+		return "Put the file's first line, or all of it, back from a backup.";
+	if (strcmp(kind, "parent_missing") == 0)
+		return "Put that file back from a backup: then it opens again.";
+	if (strcmp(kind, "parent_changed") == 0)
+		return "Put the log it was forked from back as it was, from a backup.";
+	return "No byte of it is touched. Restore it from a backup.";
+}
+
+/* A session that cannot be opened is a finding, not a failure of the doctor. */
+static int unopenable(bobbin_store *store, const char *id, const struct bobbin_error *why, bobbin_faults *faults)
+{
+	char where[LIMIT_SESSION_ID_BYTES + 16], at[LIMIT_SESSION_ID_BYTES + 1];
+	const char *kind = why->code == BOBBIN_ECORRUPT ? store_why_unreadable(store->store, slice_of(id), at)
+			   : why->code == BOBBIN_EREFUSED ? "refused"
+							  : "unreadable";
 	snprintf(where, sizeof(where), "%s.jsonl", id);
-	return faults_add(faults, why->code == BOBBIN_EREFUSED ? "refused" : "unreadable", where, why->line,
-		why->offset, why->message,
-		"No byte of it is touched. Restore it, or what it was "
-		"forked from, from a backup.");
+	int rc = faults_add(faults, kind, where, why->line, why->offset, why->message, unopenable_advice(kind));
+	return rc || why->code != BOBBIN_ECORRUPT ? rc : faults_add_repair(faults, NEW_SESSION);
+}
+
+/* What its own lines say, whatever it inherits. */
+static int examine_remains(bobbin_store *store, const char *id, bobbin_faults *faults, struct bobbin_error *error)
+{
+	struct log *log;
+	int rc = log_open_raw(store->store, slice_of(id), true, &log, error);
+	if (rc == BOBBIN_ECORRUPT)
+		return 0;
+	if (rc < 0)
+		return rc;
+	if (add_log_faults(log, faults) < 0)
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (!rc)
+		rc = add_repaired(log, faults, error);
+	log_close(log);
+	return rc;
+}
+
+/* ---- All of it ---- */
+
+static int examine(bobbin_store *store, const char *id, bobbin_faults *faults, struct bobbin_error *error)
+{
+	struct doctor_files files = {store, faults, 0};
+	const struct store_check check = doctor_files_check(&files, false);
+	struct bobbin_error why = {0};
+	struct log *log;
+	bool trusted = true;
+	int rc = store_check_index(store->store, slice_of(id), &check, &trusted, &why);
+	if (!rc)
+		rc = trusted ? log_open(store->store, slice_of(id), LOG_READ, &log, &why)
+			     : log_open_raw(store->store, slice_of(id), false, &log, &why);
+	if (rc == BOBBIN_ECORRUPT || rc == BOBBIN_EREFUSED || rc == BOBBIN_EIO) {
+		if (unopenable(store, id, &why, faults) < 0)
+			return error_set(error, BOBBIN_ENOMEM, "out of memory");
+		return rc == BOBBIN_ECORRUPT ? examine_remains(store, id, faults, error) : 0;
+	}
+	if (rc < 0)
+		return error_set_at(error, rc, why.line, why.offset, "%s", why.message);
+	rc = examine_log(store, log, &check, faults, error);
+	log_close(log);
+	return rc;
 }
 
 int bobbin_doctor_session(
 	bobbin_store *store, const char *id, bobbin_faults **ret_faults, struct bobbin_error *error)
 {
-	struct bobbin_error why = {0};
-	struct log *log;
 	int rc = STORE_CHECK(store, error);
+	if (!rc && !id)
+		rc = error_set(error, BOBBIN_EINVAL, "which session?");
 	if (rc < 0)
 		return rc;
 	bobbin_faults *faults = faults_new();
 	if (!faults)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	rc = log_open(store->store, slice_of(id), LOG_READ, &log, &why);
-	if (rc == BOBBIN_ECORRUPT || rc == BOBBIN_EREFUSED || rc == BOBBIN_EIO) {
-		rc = unopenable(faults, id, &why);
-		if (rc < 0)
-			error_set(error, rc, "out of memory");
-	} else if (rc < 0) {
-		error_set_at(error, rc, why.line, why.offset, "%s", why.message);
-	} else {
-		rc = examine_log(log, faults, error);
-		log_close(log);
-	}
+	rc = examine(store, id, faults, error);
 	if (rc < 0)
 		bobbin_faults_free(faults);
 	else

@@ -43,10 +43,19 @@ int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint6
 		return BOBBIN_ENOMEM;
 	faults->items = items;
 	struct bobbin_fault fault = {keep(&faults->arena, kind), keep(&faults->arena, where), line, offset,
-		keep(&faults->arena, message), keep(&faults->arena, advice)};
+		keep(&faults->arena, message), keep(&faults->arena, advice), ""};
 	if (!fault.kind || !fault.where || !fault.message || !fault.advice)
 		return BOBBIN_ENOMEM;
 	faults->items[faults->count++] = fault;
+	return 0;
+}
+
+int faults_add_repair(bobbin_faults *faults, const char *repair)
+{
+	const char *copy = keep(&faults->arena, repair);
+	if (!copy)
+		return BOBBIN_ENOMEM;
+	faults->items[faults->count - 1].repair = copy;
 	return 0;
 }
 

@@ -22,6 +22,8 @@ struct bobbin_store {
 			  and locks */
 	struct store *store;
 	bool read_only;
+	bobbin_progress progress; /* NULL, or told how far long calls are */
+	void *progress_context;
 };
 
 struct segments;
@@ -58,6 +60,8 @@ int handle_check(const void *handle, pid_t process, struct bobbin_error *error);
 bobbin_faults *faults_new(void);
 int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint64_t line, uint64_t offset,
 	const char *message, const char *advice);
+/* What bobbin_repair_session or _store would do about the fault that was added last. */
+int faults_add_repair(bobbin_faults *faults, const char *repair);
 int faults_addf(bobbin_faults *faults, const char *kind, const char *where, uint64_t line, uint64_t offset,
 	const char *advice, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
@@ -93,5 +97,18 @@ const struct window_plan *plan_window(const bobbin_plan *plan);
  * adds to `faults`. */
 struct path;
 int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error);
+
+/* doctor_records.c: segment and compaction lines that do not fit their messages, and blobs that lines name and that are
+ * not there. */
+int doctor_records(bobbin_store *store, struct log *log, bobbin_faults *faults, struct bobbin_error *error);
+
+/* doctor_files.c: what the store's own checks find becomes faults; `mended` counts what was mended. */
+struct doctor_files {
+	bobbin_store *store;
+	bobbin_faults *faults; /* NULL: only counted */
+	uint64_t mended;
+};
+struct store_check;
+struct store_check doctor_files_check(struct doctor_files *files, bool mend);
 
 #endif

@@ -44,6 +44,12 @@ void bobbin_store_close(bobbin_store *store)
 	mem_free(store);
 }
 
+void bobbin_store_progress(bobbin_store *store, bobbin_progress progress, void *context)
+{
+	store->progress = progress;
+	store->progress_context = context;
+}
+
 int bobbin_session_delete(bobbin_store *store, const char *id, struct bobbin_error *error)
 {
 	int rc = STORE_CHECK(store, error);

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/* What belongs to one session: its meta file and its index file, see check.h; and why one cannot be opened. */
+#include "store/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/id.h"
+#include "store/file.h"
+#include "store/index_file.h"
+#include "store/log_internal.h"
+#include "store/meta.h"
+#include "store/record.h"
+#include "store/store_internal.h"
+
+#define WINDOW_BYTES ((size_t)1 << 20) /* of a log, read at a time */
+#define HEAD_BYTES 8192		       /* the longest header line we write has about 7,000 */
+#define MESSAGE_BYTES 480
+
+int check_found(const struct store_check *check, const char *kind, const char *file, const char *mending,
+	struct bobbin_error *error, const char *format, ...)
+{
+	char message[MESSAGE_BYTES];
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(message, sizeof(message), format, list);
+	va_end(list);
+	const struct store_finding finding = {kind, file, 0, 0, message, mending};
+	int rc = check->found(check->data, &finding);
+	return rc < 0 ? error_set(error, rc, "%s", error_code_text(rc)) : 0;
+}
+
+int check_progress(const struct store_check *check, const char *what, uint64_t done, uint64_t total,
+	struct bobbin_error *error)
+{
+	int rc = check->progress ? check->progress(check->data, what, done, total) : 0;
+
+	return rc < 0 ? error_set(error, rc, "stopped") : 0;
+}
+
+/* ---- The meta file ---------------------------------------------------------------------------------------
+ */
+
+/* What it says that the log contradicts; NULL if nothing. A log without a header of ours contradicts nothing: what only
+ * its meta says is believed. */
+static const char *contradiction(struct log *log, const struct meta *meta)
+{
+	const struct session_line *said = &meta->line, *known = &log->line;
+	uint32_t head = log_head(log);
+	struct log_node node;
+
+	if (said->id[0] && strcmp(said->id, log->id) != 0)
+		return "it is another session's";
+	if (log->header_lost || !known->version)
+		return NULL;
+	if (strcmp(said->owner, known->owner) != 0)
+		return "it names another owner";
+	if (strcmp(said->parent_id, known->parent_id) != 0 || said->forked_at != known->forked_at)
+		return "it says that it was forked from elsewhere";
+	if (known->created[0] && said->created[0] && strcmp(said->created, known->created) != 0)
+		return "it was made at another time";
+	if (meta->log_bytes > log->index.state.position.offset)
+		return "it is of a longer log";
+	if (meta->log_bytes == log->index.state.position.offset && meta->has_messages &&
+		meta->messages !=
+			(head == NODE_NONE || log_node(log, head, &node) < 0 ? 0 : (uint64_t)node.depth + 1))
+		return "it counts other messages than the log has";
+	return NULL;
+}
+
+static int check_meta(struct log *log, const struct store_check *check, struct bobbin_error *error)
+{
+	const struct platform *platform = log->platform;
+	struct meta meta = {.line = SESSION_LINE_INIT};
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	struct file_info info;
+	const char *wrong = NULL;
+	int rc;
+
+	buffer_addf(&name, "%s.meta.json", log->id);
+	if (buffer_error(&name))
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (platform->info_at(platform->context, log->store->dir, name.data, &info) < 0)
+		rc = 0;
+	else if ((rc = meta_read(log->store, log->id, &meta, error)) == BOBBIN_ENOTFOUND)
+		wrong = "it cannot be read";
+	else if (!rc)
+		wrong = contradiction(log, &meta);
+	if (wrong) {
+		rc = check_found(check, "meta", name.data, "It is written anew, from the log.", error,
+			"%s. It is only a cache: the log decides.", wrong);
+		/* A link, or a folder of that name, is not ours to take away. */
+		if (!rc && check->mend && S_ISREG(info.mode)) {
+			platform->unlink_at(platform->context, log->store->dir, name.data, 0);
+			if (!log->header_lost && !log->parent_lost)
+				log_write_meta(log, NULL);
+		}
+	}
+	buffer_release(&name);
+	return rc == BOBBIN_ENOTFOUND ? 0 : rc;
+}
+
+static int check_mode(struct log *log, const struct store_check *check, struct bobbin_error *error)
+{
+	struct file_info info;
+	int rc = log->platform->info(log->platform->context, log->file, &info);
+
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot examine %s", log->name);
+	if (!(info.mode & 077))
+		return 0;
+	rc = check_found(check, "mode", log->name, "Its mode becomes 600.", error,
+		"others may %s it (mode %03o)%s.", info.mode & 022 ? "write to" : "read", info.mode & 0777,
+		info.mode & 022 ? ": nothing is appended to it until that is changed" : "");
+	if (!rc && check->mend && (rc = log->platform->change_mode(log->platform->context, log->file, 0600)) < 0)
+		rc = error_set_os(error, -rc, "cannot keep others from %s", log->name);
+	return rc;
+}
+
+int store_check_session(
+	struct store *store, struct log *log, const struct store_check *check, struct bobbin_error *error)
+{
+	(void)store;
+	int rc = check_mode(log, check, error);
+
+	return rc ? rc : check_meta(log, check, error);
+}
+
+/* ---- The index file --------------------------------------------------------------------------------------
+ */
+
+/* A log as a window that moves forwards. */
+struct window {
+	const struct log *log;
+	char *data;
+	size_t cap, len;
+	uint64_t at;
+};
+
+/* The bytes from `offset` on; NULL if they are not there or memory is out. */
+static const char *window_bytes(struct window *window, uint64_t offset, uint32_t length)
+{
+	if (offset >= window->at && offset + length <= window->at + window->len)
+		return window->data + (offset - window->at);
+	size_t wanted = length > WINDOW_BYTES ? length : WINDOW_BYTES;
+	if (wanted > window->cap) {
+		char *data = mem_realloc(window->data, wanted);
+		if (!data)
+			return NULL;
+		window->data = data;
+		window->cap = wanted;
+	}
+	ssize_t got =
+		platform_read_full(window->log->platform, window->log->file, window->data, wanted, offset);
+	window->at = offset;
+	window->len = got > 0 ? (size_t)got : 0;
+	return window->len >= length ? window->data : NULL;
+}
+
+/* The entries of an index file in the order of the log. */
+struct comparison {
+	const struct log *log;
+	const struct store_check *check;
+	struct index_file *file;
+	const struct index_trailer *trailer;
+	struct window window;
+	uint32_t ordinal, control; /* the next ones */
+	uint64_t end;		   /* of the record before */
+	uint64_t last_chain, told;
+	const char *wrong; /* NULL: nothing so far */
+};
+
+static bool bytes_are(struct comparison *comparison, uint64_t offset, uint32_t length, uint32_t crc)
+{
+	const char *bytes = offset < comparison->end || length > LIMIT_LINE_BYTES
+				    ? NULL
+				    : window_bytes(&comparison->window, offset, length);
+
+	comparison->end = offset + length;
+	return bytes && crc32c(0, bytes, length) == crc;
+}
+
+/* The chained hash of a node's parent; false if that cannot be looked up here. */
+static bool parent_chain(struct comparison *comparison, const struct index_node *node, uint64_t *ret_chain)
+{
+	const struct index_trailer *trailer = comparison->trailer;
+	struct index_node parent;
+
+	if (node->parent == NODE_NONE)
+		*ret_chain = 0;
+	else if (node->parent < trailer->base_count) {
+		*ret_chain = trailer->base_chain;
+		return node->parent == trailer->base_through;
+	} else if (node->parent - trailer->base_count + 1 == comparison->ordinal)
+		*ret_chain = comparison->last_chain;
+	else if (!index_file_node(comparison->file, node->parent - trailer->base_count, &parent))
+		return false;
+	else
+		*ret_chain = parent.chain;
+	return true;
+}
+
+static const char *compare_node(struct comparison *comparison, const struct index_node *node)
+{
+	uint64_t chain;
+
+	if (node->parent != NODE_NONE && node->parent >= comparison->trailer->base_count + comparison->ordinal)
+		return "an entry names a parent that comes after it";
+	if (!bytes_are(comparison, node->offset, node->length, node->crc))
+		return "an entry is not what stands in the log at its place";
+	if (parent_chain(comparison, node, &chain) && index_chain(chain, node->crc, node->length) != node->chain)
+		return "the hash of a line is not that of its messages";
+	comparison->last_chain = node->chain;
+	comparison->ordinal++;
+	return NULL;
+}
+
+/* One more entry; sets comparison->wrong at the first that does not hold. */
+static void compare_next(struct comparison *comparison)
+{
+	const struct index_state *state = &comparison->trailer->state;
+	struct index_node node = {.offset = UINT64_MAX};
+	struct index_control control = {.offset = UINT64_MAX};
+
+	if ((comparison->ordinal < state->node_count &&
+		    !index_file_node(comparison->file, comparison->ordinal, &node)) ||
+		(comparison->control < state->control_count &&
+			!index_file_control(comparison->file, comparison->control, &control)))
+		comparison->wrong = "a block of it is damaged";
+	else if (node.offset < control.offset)
+		comparison->wrong = compare_node(comparison, &node);
+	else if (!bytes_are(comparison, control.offset, control.length, control.crc))
+		comparison->wrong = "an entry is not what stands in the log at its place";
+	else
+		comparison->control++;
+}
+
+static int compare_all(struct comparison *comparison, struct bobbin_error *error)
+{
+	const struct index_state *state = &comparison->trailer->state;
+	int rc = 0;
+
+	while (!rc && !comparison->wrong &&
+		(comparison->ordinal < state->node_count || comparison->control < state->control_count)) {
+		compare_next(comparison);
+		if (comparison->end - comparison->told >= WINDOW_BYTES) {
+			comparison->told = comparison->end;
+			rc = check_progress(comparison->check, comparison->log->id, comparison->end,
+				state->position.offset, error);
+		}
+	}
+	mem_free(comparison->window.data);
+	return rc;
+}
+
+/* What is wrong with the open index file; NULL: nothing. Takes over `descriptor`. */
+static int judge_index(struct log *log, int descriptor, const struct store_check *check,
+	const char **ret_wrong, struct bobbin_error *error)
+{
+	struct index_file *file;
+	struct file_info info;
+	int rc = index_file_open(log->platform, descriptor, &file);
+
+	*ret_wrong = NULL;
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(error, rc, "out of memory");
+	if (rc) {
+		*ret_wrong = "nothing in it is whole";
+		return 0;
+	}
+	struct comparison comparison = {
+		.log = log, .check = check, .file = file, .trailer = index_file_trailer(file), .window = {.log = log}};
+	if (log->platform->info(log->platform->context, log->file, &info) < 0 ||
+		!log_index_fits(log, comparison.trailer, &info))
+		*ret_wrong = "it was made of another file, or of this one before it was changed (a copied or "
+			     "restored store has such)";
+	else if (!(rc = compare_all(&comparison, error)))
+		*ret_wrong = comparison.wrong;
+	index_file_close(file);
+	return rc;
+}
+
+/* Opens the log's file alone, without reading it. */
+static int open_file(struct store *store, struct slice id, struct log **ret_log, struct bobbin_error *error)
+{
+	char name[LOG_NAME_BYTES];
+	int file;
+
+	if (!id_is_session(id))
+		return error_set(error, BOBBIN_EINVAL, "not a session id");
+	memcpy(name, id.data, id.len);
+	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
+	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, NULL, error);
+	return rc ? rc : log_new(store, id, file, LOG_READ, ret_log, error);
+}
+
+int store_check_index(struct store *store, struct slice id, const struct store_check *check,
+	bool *ret_trusted, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	char shown[LOG_NAME_BYTES + sizeof(STORE_CACHE_NAME)], name[LOG_NAME_BYTES];
+	const char *wrong = NULL;
+	struct log *log;
+	int descriptor, rc = open_file(store, id, &log, error);
+
+	*ret_trusted = false;
+	if (rc)
+		return rc;
+	index_name(log->id, name);
+	snprintf(shown, sizeof(shown), "%s/%s", STORE_CACHE_NAME, name);
+	int dir = store_cache_dir(store, false);
+	/* Whoever has it locked is writing it. */
+	if (dir < 0 || file_open(platform, dir, name, O_RDONLY, &descriptor, NULL, NULL) < 0) {
+		descriptor = -1;
+	} else if (platform->lock(platform->context, descriptor, LOCK_SH | LOCK_NB) < 0) {
+		file_close(platform, descriptor);
+		descriptor = -1;
+	}
+	if (descriptor >= 0)
+		rc = judge_index(log, descriptor, check, &wrong, error);
+	*ret_trusted = !rc && (!wrong || check->mend);
+	if (!rc && wrong) {
+		rc = check_found(check, "index", shown, "It is removed; the next to open the session makes a new one.",
+			error, "%s. It is only a cache: the log is read in its place.", wrong);
+		if (!rc && check->mend)
+			store_discard_index(store, log->id);
+	}
+	file_close(platform, dir);
+	log_free(log);
+	return rc;
+}
+
+/* ---- Why it cannot be opened -----------------------------------------------------------------------------
+ */
+
+/* What the first line of a log says; false if that cannot be read. */
+static bool read_header(struct store *store, const char *id, struct session_line *ret_line)
+{
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES), head = BUFFER_INIT(HEAD_BYTES);
+	struct json record;
+	uint32_t ignored;
+	bool good = false;
+
+	buffer_addf(&name, "%s.jsonl", id);
+	if (!buffer_error(&name) &&
+		file_read(store->platform, store->dir, name.data, HEAD_BYTES, &head, NULL) == 0 && head.data) {
+		const char *stop = memchr(head.data, '\n', head.len);
+		size_t len = stop ? (size_t)(stop - head.data) : head.len;
+		good = json_parse(head.data, len, &record, NULL) == 0
+			       ? !record_crc_is_wrong(&record, &ignored) &&
+					 session_line_parse(&record, ret_line, NULL) == 0
+			       : !looks_like_session_line(head.data, len);
+	}
+	buffer_release(&name);
+	buffer_release(&head);
+	return good;
+}
+
+const char *store_why_unreadable(
+	struct store *store, struct slice id, char ret_at[LIMIT_SESSION_ID_BYTES + 1])
+{
+	char seen[LIMIT_FORK_DEPTH + 2][LIMIT_SESSION_ID_BYTES + 1] = {{0}};
+
+	memcpy(seen[0], id.data, id.len);
+	for (size_t depth = 0; depth <= LIMIT_FORK_DEPTH; depth++) {
+		struct session_line line = SESSION_LINE_INIT;
+		memcpy(ret_at, seen[depth], sizeof(seen[depth]));
+		if (!store_has(store, slice_of(seen[depth])))
+			return depth ? "parent_missing" : "unreadable";
+		if (!read_header(store, seen[depth], &line))
+			return "header";
+		if (!line.has_parent || !line.forked_at) {
+			memcpy(ret_at, seen[0], sizeof(seen[0]));
+			return depth ? "parent_changed" : "unreadable";
+		}
+		memcpy(seen[depth + 1], line.base_id, sizeof(line.base_id));
+		for (size_t i = 0; i <= depth; i++)
+			if (strcmp(seen[i], line.base_id) == 0)
+				return "cycle";
+	}
+	return "depth";
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The contents of workspace files: blobs/DIGEST, or blobs/DI/REST with the first two digits as a folder. A blob that is not
+ * what its name says is damaged; it is never removed here, since a log may name it.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include "base/hash.h"
+#include "store/check.h"
+#include "store/file.h"
+#include "store/store_internal.h"
+
+#define BLOBS "blobs"
+#define DIGITS (SHA256_HEX_BYTES - 1)
+#define PIECE_BYTES 65536
+
+struct blobs {
+	const struct store *store;
+	const struct store_check *check;
+	struct bobbin_error *error;
+	int dir;
+	char prefix[3]; /* of the folder within blobs/; "": blobs/ itself */
+	uint64_t done;
+	int rc;
+};
+
+static bool are_digits(const char *text, size_t len)
+{
+	return strlen(text) == len && strspn(text, "0123456789abcdef") == len;
+}
+
+static int hash_file(const struct blobs *blobs, int file, char ret_digest[SHA256_HEX_BYTES])
+{
+	const struct platform *platform = blobs->store->platform;
+	uint8_t digest[SHA256_BYTES];
+	char piece[PIECE_BYTES];
+	struct sha256 hash;
+	uint64_t at = 0;
+	ssize_t got;
+
+	if (sha256_init(&hash) < 0)
+		return error_set(blobs->error, BOBBIN_ENOMEM, "out of memory");
+	while ((got = platform_read_full(platform, file, piece, sizeof(piece), at)) > 0) {
+		sha256_update(&hash, piece, (size_t)got);
+		at += (uint64_t)got;
+	}
+	sha256_final(&hash, digest);
+	hex_encode(digest, sizeof(digest), ret_digest);
+	return got < 0 ? error_set_os(blobs->error, (int)-got, "cannot read a blob") : 0;
+}
+
+static bool check_blob(void *data, const char *name)
+{
+	struct blobs *blobs = data;
+	const struct platform *platform = blobs->store->platform;
+	char digest[SHA256_HEX_BYTES], shown[sizeof(BLOBS) + SHA256_HEX_BYTES + 8];
+	size_t prefix = strlen(blobs->prefix);
+	int file;
+
+	/* A digest without the folder's digits, or whole. */
+	bool whole = are_digits(name, DIGITS) && strncmp(name, blobs->prefix, prefix) == 0;
+	if (!whole && !(prefix && are_digits(name, DIGITS - prefix)))
+		return true;
+	snprintf(shown, sizeof(shown), "%s/%s%s%s", BLOBS, blobs->prefix, prefix ? "/" : "", name);
+	blobs->rc = file_open(platform, blobs->dir, name, O_RDONLY, &file, NULL, NULL);
+	if (blobs->rc == BOBBIN_ENOTFOUND) {
+		blobs->rc = 0;
+		return true;
+	}
+	if (blobs->rc) {
+		blobs->rc = check_found(blobs->check, "blob", shown, "", blobs->error,
+			"it cannot be opened as a file: the version of a workspace file that it holds is lost.");
+		return blobs->rc == 0;
+	}
+	blobs->rc = hash_file(blobs, file, digest);
+	file_close(platform, file);
+	if (!blobs->rc && strcmp(digest + (whole ? 0 : prefix), name) != 0)
+		blobs->rc = check_found(blobs->check, "blob", shown, "", blobs->error,
+			"its content is not what its name says (it has SHA-256 %.16s…): it was changed after it was "
+			"written. Put it back from a backup.",
+			digest);
+	if (!blobs->rc)
+		blobs->rc = check_progress(blobs->check, BLOBS, ++blobs->done, 0, blobs->error);
+	return blobs->rc == 0;
+}
+
+static int open_folder(const struct store *store, int dir, const char *name)
+{
+	return store->platform->open_at(
+		store->platform->context, dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+}
+
+static bool check_entry(void *data, const char *name)
+{
+	struct blobs *blobs = data;
+	const struct platform *platform = blobs->store->platform;
+
+	if (!are_digits(name, 2))
+		return check_blob(data, name);
+	struct blobs below = *blobs;
+	memcpy(below.prefix, name, 3);
+	below.dir = open_folder(blobs->store, blobs->dir, name);
+	if (below.dir < 0)
+		return true;
+	int rc = platform->list(platform->context, below.dir, check_blob, &below);
+	file_close(platform, below.dir);
+	blobs->done = below.done;
+	blobs->rc = below.rc;
+	if (!blobs->rc && rc < 0)
+		blobs->rc = error_set_os(blobs->error, -rc, "cannot list %s/%s", BLOBS, name);
+	return blobs->rc == 0;
+}
+
+int store_check_blobs(struct store *store, const struct store_check *check, struct bobbin_error *error)
+{
+	struct blobs blobs = {
+		.store = store, .check = check, .error = error, .dir = open_folder(store, store->dir, BLOBS)};
+
+	if (blobs.dir < 0)
+		return 0;
+	int rc = store->platform->list(store->platform->context, blobs.dir, check_entry, &blobs);
+	file_close(store->platform, blobs.dir);
+	if (blobs.rc)
+		return blobs.rc;
+	return rc < 0 ? error_set_os(error, -rc, "cannot list %s", BLOBS) : 0;
+}
+
+bool store_has_blob(const struct store *store, struct slice digest)
+{
+	char name[sizeof(BLOBS) + SHA256_HEX_BYTES + 8], text[SHA256_HEX_BYTES];
+	struct file_info info;
+
+	if (digest.len != DIGITS)
+		return false;
+	memcpy(text, digest.data, DIGITS);
+	text[DIGITS] = '\0';
+	for (int form = 0; form < 3; form++) {
+		if (form == 0)
+			snprintf(name, sizeof(name), "%s/%s", BLOBS, text);
+		else
+			snprintf(name, sizeof(name), "%s/%.2s/%s", BLOBS, text, form == 1 ? text + 2 : text);
+		if (store->platform->info_at(store->platform->context, store->dir, name, &info) == 0 &&
+			S_ISREG(info.mode))
+			return true;
+	}
+	return false;
+}

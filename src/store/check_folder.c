@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* The store's folder, see check.h: what each name in it is, and whether that may be so. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include "base/alloc.h"
+#include "base/id.h"
+#include "store/catalogue.h"
+#include "store/check.h"
+#include "store/file.h"
+#include "store/log_internal.h"
+#include "store/store_internal.h"
+
+#define NAME_BYTES 256
+#define UNLOCKED_AGE_NS (INT64_C(60) * 1000000000) /* a temporary file that nobody locks is left over when so old */
+
+struct names {
+	char *data; /* each with its NUL */
+	size_t len, cap;
+	int rc;
+};
+
+static bool keep_name(void *data, const char *name)
+{
+	struct names *names = data;
+	size_t len = strlen(name) + 1;
+
+	names->rc = mem_grow((void **)&names->data, &names->cap, names->len + len, 1);
+	if (names->rc)
+		return false;
+	memcpy(names->data + names->len, name, len);
+	names->len += len;
+	return true;
+}
+
+struct folder {
+	struct store *store;
+	const struct store_check *check;
+	struct bobbin_error *error;
+	int dir;
+	const char *shown; /* before a name: "" or ".cache/" */
+};
+
+static bool ends_with(const char *name, const char *end)
+{
+	size_t len = strlen(name), tail = strlen(end);
+	return len >= tail && strcmp(name + len - tail, end) == 0;
+}
+
+/* The session that a file stands beside, by the endings that files beside a log have. */
+static bool session_of(const char *name, const char *const *endings, char ret_id[LIMIT_SESSION_ID_BYTES + 1])
+{
+	for (; *endings; endings++) {
+		size_t len = strlen(name) - strlen(*endings);
+		if (!ends_with(name, *endings) || len > LIMIT_SESSION_ID_BYTES)
+			continue;
+		memcpy(ret_id, name, len);
+		ret_id[len] = '\0';
+		return id_is_session(slice_of(ret_id));
+	}
+	return false;
+}
+
+/* ---- Leftovers -------------------------------------------------------------------------------------------
+ */
+
+/* Takes a file away unless somebody has it locked; without `mend` only looks. ret_free: nobody has. */
+static void take_away(const struct folder *folder, const char *name, bool *ret_free)
+{
+	const struct platform *platform = folder->store->platform;
+	int file;
+
+	*ret_free = false;
+	if (file_open(platform, folder->dir, name, O_RDONLY, &file, NULL, NULL) < 0)
+		return;
+	*ret_free = platform->lock(platform->context, file, LOCK_EX | LOCK_NB) == 0;
+	if (*ret_free && folder->check->mend)
+		platform->unlink_at(platform->context, folder->dir, name, 0);
+	file_close(platform, file);
+}
+
+static int leftover(const struct folder *folder, const char *name, const char *of)
+{
+	char shown[NAME_BYTES + 16];
+	bool is_free;
+
+	take_away(folder, name, &is_free);
+	if (!is_free)
+		return 0;
+	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
+	return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
+		"left by a process that was killed %s; nothing reads it.", of);
+}
+
+/* A file beside a log that is not there. What is mended is done by deleting the session once more. */
+static int orphan(const struct folder *folder, const char *name, const char *id)
+{
+	struct store *store = folder->store;
+	bool is_free;
+	int rc;
+
+	if (store_has(store, slice_of(id)))
+		return 0;
+	/* A lock's file is made before what it guards, and taken away after it: held, it is in use. */
+	if (ends_with(name, ".turn") || ends_with(name, ".compact")) {
+		const struct folder look = {store, &(struct store_check){.mend = false}, NULL, folder->dir, ""};
+		take_away(&look, name, &is_free);
+		if (!is_free)
+			return 0;
+	}
+	rc = check_found(folder->check, "leftover", name, "It is taken away.", folder->error,
+		"it stands beside no log: what a deletion that was interrupted, or a copy, left of session %s.", id);
+	if (rc || !folder->check->mend)
+		return rc;
+	rc = store_delete(store, slice_of(id), NULL);
+	store->platform->unlink_at(store->platform->context, store->dir, name, 0);
+	return rc == BOBBIN_ENOMEM ? error_set(folder->error, rc, "out of memory") : 0;
+}
+
+static bool is_old(const struct folder *folder, const struct file_info *info)
+{
+	const struct platform *platform = folder->store->platform;
+	return platform->realtime_ns(platform->context) - info->modified_ns >= UNLOCKED_AGE_NS;
+}
+
+/* ---- Names -----------------------------------------------------------------------------------------------
+ */
+
+static int check_file_mode(const struct folder *folder, const char *name, const struct file_info *info)
+{
+	const struct platform *platform = folder->store->platform;
+	int file, rc;
+
+	/* A log's own is looked at with the session. */
+	if (!(info->mode & 077) || (ends_with(name, ".jsonl") && name[0] != '.') || strcmp(name, ".gitignore") == 0)
+		return 0;
+	rc = check_found(folder->check, "mode", name, "Its mode becomes 600.", folder->error,
+		"others may %s it (mode %03o).", info->mode & 022 ? "write to" : "read", info->mode & 0777);
+	if (rc || !folder->check->mend ||
+		file_open(platform, folder->dir, name, O_RDONLY, &file, NULL, NULL) < 0)
+		return rc;
+	rc = platform->change_mode(platform->context, file, 0600);
+	file_close(platform, file);
+	return rc < 0 ? error_set_os(folder->error, -rc, "cannot keep others from %s", name) : 0;
+}
+
+static const char *const BESIDE[] = {
+	".meta.json", ".memory.md", ".turn", ".compact", ".base.jsonl", NULL};
+
+static int check_regular(const struct folder *folder, const char *name, const struct file_info *info)
+{
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	int rc = check_file_mode(folder, name, info);
+
+	if (rc)
+		return rc;
+	if (name[0] == '.' && ends_with(name, ".jsonl.tmp"))
+		return leftover(folder, name, "while it made a session");
+	if (ends_with(name, ".memory.md.tmp") || ends_with(name, ".db.tmp"))
+		return is_old(folder, info) ? leftover(folder, name, "while it made a file") : 0;
+	if (name[0] == '.' && ends_with(name, ".tmp"))
+		return leftover(folder, name, "while it replaced a file");
+	return session_of(name, BESIDE, id) ? orphan(folder, name, id) : 0;
+}
+
+static int check_name(const struct folder *folder, const char *name)
+{
+	const struct platform *platform = folder->store->platform;
+	struct file_info info;
+
+	if (strlen(name) >= NAME_BYTES ||
+		platform->info_at(platform->context, folder->dir, name, &info) < 0) /* gone in between */
+		return 0;
+	if (S_ISLNK(info.mode))
+		return check_found(folder->check, "link", name, "", folder->error,
+			"it is a symbolic link; links are not followed here, so what it points to is not used. Put "
+			"the file itself in its place.");
+	if (S_ISREG(info.mode) && info.owner != platform->user(platform->context))
+		return check_found(folder->check, "owner", name, "", folder->error,
+			"it belongs to another user (uid %u) and is not opened: chown it.", info.owner);
+	if (S_ISREG(info.mode))
+		return check_regular(folder, name, &info);
+	if (!S_ISDIR(info.mode) || ends_with(name, ".jsonl"))
+		return check_found(folder->check, "kind", name, "", folder->error,
+			"it is neither a file nor a folder that belongs here, and is not opened.");
+	return 0;
+}
+
+static const char *const CACHES[] = {".index", ".unsynced", NULL};
+
+static int check_cache_name(const struct folder *folder, const char *name)
+{
+	const struct platform *platform = folder->store->platform;
+	char id[LIMIT_SESSION_ID_BYTES + 1], shown[NAME_BYTES + 16];
+
+	if (strlen(name) >= NAME_BYTES)
+		return 0;
+	if (name[0] == '.' && ends_with(name, ".tmp"))
+		return leftover(folder, name, "while it wrote a cache");
+	if (!session_of(name, CACHES, id) || store_has(folder->store, slice_of(id)))
+		return 0;
+	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
+	if (folder->check->mend)
+		platform->unlink_at(platform->context, folder->dir, name, 0);
+	return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
+		"a cache of session %s, which is not there.", id);
+}
+
+/* Lists first, then looks: what is taken away meanwhile must not confuse the listing. */
+static int each_name(const struct folder *folder, int (*look)(const struct folder *folder, const char *name))
+{
+	const struct platform *platform = folder->store->platform;
+	struct names names = {NULL, 0, 0, 0};
+	uint64_t done = 0;
+	int rc = platform->list(platform->context, folder->dir, keep_name, &names);
+
+	if (names.rc)
+		rc = error_set(folder->error, names.rc, "out of memory");
+	else if (rc < 0)
+		rc = error_set_os(folder->error, -rc, "cannot list %s", folder->store->path);
+	for (size_t at = 0; rc >= 0 && at < names.len; at += strlen(names.data + at) + 1) {
+		rc = look(folder, names.data + at);
+		if (!rc && ++done % 256 == 0)
+			rc = check_progress(folder->check, "files", done, 0, folder->error);
+	}
+	mem_free(names.data);
+	return rc;
+}
+
+/* ---- The catalogue ---------------------------------------------------------------------------------------
+ */
+
+/* What differs between what a list remembers and what the log says; NULL: nothing. */
+static const char *difference(const struct store_entry *known, const struct store_entry *said)
+{
+	if (strcmp(known->parent_id, said->parent_id) != 0 || known->forked_at != said->forked_at)
+		return "lineage";
+	if (strcmp(known->owner, said->owner) != 0)
+		return "owner";
+	if (strcmp(known->title, said->title) != 0)
+		return "title";
+	return said->messages_exact && known->messages != said->messages ? "number of messages" : NULL;
+}
+
+/* A wrong entry of a log that is as it was, or NULL. BOBBIN_ENOMEM. */
+static int find_wrong(const struct folder *folder, const struct catalogue *catalogue, struct arena *arena,
+	const char **ret_id, const char **ret_what)
+{
+	const struct platform *platform = folder->store->platform;
+	char name[LOG_NAME_BYTES];
+	struct file_info info;
+	struct store_entry said;
+
+	for (size_t i = 0; i < catalogue->count; i++) {
+		const char *id = catalogue->entries[i].entry.id;
+		if (!id_is_session(slice_of(id)))
+			continue;
+		snprintf(name, sizeof(name), "%s.jsonl", id);
+		if (platform->info_at(platform->context, folder->dir, name, &info) < 0 ||
+			!catalogue_find(catalogue, id, &info))
+			continue;
+		int rc = store_entry(folder->store, slice_of(id), arena, &said, NULL);
+		if (rc == BOBBIN_ENOMEM)
+			return rc;
+		if (rc)
+			continue;
+		*ret_id = id;
+		*ret_what = difference(&catalogue->entries[i].entry, &said);
+		if (*ret_what)
+			return 0;
+	}
+	return 0;
+}
+
+static int check_catalogue(const struct folder *folder, int caches)
+{
+	const struct platform *platform = folder->store->platform;
+	struct arena arena = ARENA_INIT;
+	struct catalogue catalogue;
+	struct file_info info;
+	const char *id = "", *what = NULL;
+
+	if (platform->info_at(platform->context, caches, "catalogue", &info) < 0)
+		return 0;
+	int rc = catalogue_read(folder->store, &arena, &catalogue);
+	if (!rc && catalogue.entries)
+		rc = find_wrong(folder, &catalogue, &arena, &id, &what);
+	if (rc)
+		rc = error_set(folder->error, rc, "out of memory");
+	else if (!catalogue.entries || what)
+		rc = check_found(folder->check, "catalogue", STORE_CACHE_NAME "/catalogue",
+			"It is removed; the next list makes a new one.", folder->error,
+			"%s%s%s%s. It is a cache of lists: the logs decide.",
+			what ? "it has another " : "it cannot be read", what ? what : "", what ? " than the log of " : "",
+			id);
+	else
+		rc = 1; /* as it should be */
+	if (!rc && folder->check->mend && S_ISREG(info.mode))
+		platform->unlink_at(platform->context, caches, "catalogue", 0);
+	arena_release(&arena);
+	return rc == 1 ? 0 : rc;
+}
+
+int store_check_folder(struct store *store, const struct store_check *check, struct bobbin_error *error)
+{
+	struct folder folder = {store, check, error, store->dir, ""};
+	int rc = each_name(&folder, check_name);
+	int caches = rc ? -1 : store_cache_dir(store, false);
+
+	if (caches < 0)
+		return rc;
+	folder.dir = caches;
+	folder.shown = STORE_CACHE_NAME "/";
+	rc = each_name(&folder, check_cache_name);
+	folder.dir = store->dir;
+	if (!rc)
+		rc = check_catalogue(&folder, caches);
+	file_close(store->platform, caches);
+	return rc;
+}

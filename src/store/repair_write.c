@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What becomes of each record in a repair (log_repair.h). The old log has been read by the rules that hold for all (index_add):
+ * which messages there are, whose children they are and where the head goes is known. The same records in the same order
+ * mean the same again; only what those rules had to put right is written so that it no longer has to be:
+ *
+ *	a parent that is not in the log     the head of then, by name
+ *	an id that was taken                left out: the message is m<seq>
+ *	a number not above those before     the next one
+ *	a key that stands twice             once, as it counts
+ *	a wrong checksum                    a right one, and a line before it that says so
+ */
+#include "store/repair_write.h"
+
+#include <stdio.h>
+#include "base/alloc.h"
+#include "store/file.h"
+#include "store/log_internal.h"
+#include "store/record.h"
+
+#define FLUSH_BYTES ((size_t)1 << 20)
+
+/* A message that is called m<seq> now, which it was not. */
+struct renamed {
+	uint32_t node;
+	uint64_t seq;
+};
+
+struct writing {
+	struct repair_source *source;
+	struct log *log;
+	struct log_repair *repair;
+	int file;
+	const char *name;
+	struct buffer out;
+	struct arena arena; /* of one record */
+	struct bobbin_error *error;
+	char now[TIME_TEXT_BYTES];
+
+	uint64_t last_seq;
+	uint32_t head;	  /* old number of the message that the next one follows */
+	uint32_t changed; /* the first message whose line is not what it was, byte for byte */
+	struct renamed *renamed; /* sorted by node */
+	size_t renamed_count, renamed_cap;
+	uint64_t note_seq;  /* of the note that a detached session begins with; 0: none */
+	size_t fault;	    /* faults before this one stand behind us */
+
+	struct arena batch_arena;
+	struct slice *open; /* ids of the calls at the head that have no result yet; data NULL: answered */
+	size_t open_count, open_left;
+};
+
+static int no_memory(struct writing *writing)
+{
+	return error_set(writing->error, BOBBIN_ENOMEM, "out of memory");
+}
+
+static int flush(struct writing *writing, bool all)
+{
+	size_t written;
+	int rc = buffer_error(&writing->out) ? no_memory(writing) : 0;
+
+	if (rc || (!all && writing->out.len < FLUSH_BYTES))
+		return rc;
+	if (writing->file >= 0)
+		rc = file_write(writing->log->platform, writing->file, buffer_slice(&writing->out),
+			writing->name, &written, writing->error);
+	buffer_clear(&writing->out);
+	return rc;
+}
+
+/* ---- Names -----------------------------------------------------------------------------------------------
+ */
+
+static int rename_node(struct writing *writing, uint32_t node, uint64_t seq)
+{
+	if (mem_grow((void **)&writing->renamed, &writing->renamed_cap, writing->renamed_count + 1,
+		    sizeof(*writing->renamed)) < 0)
+		return no_memory(writing);
+	writing->renamed[writing->renamed_count++] = (struct renamed){node, seq};
+	return 0;
+}
+
+static const struct renamed *find_renamed(const struct writing *writing, uint32_t node)
+{
+	size_t low = 0, high = writing->renamed_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (writing->renamed[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < writing->renamed_count && writing->renamed[low].node == node ? &writing->renamed[low] : NULL;
+}
+
+/* What a message is called in the new log, as a JSON value. */
+static int add_name(struct writing *writing, uint32_t node, struct buffer *out)
+{
+	const struct renamed *renamed = node == NODE_NONE ? NULL : find_renamed(writing, node);
+	char id[PATH_ID_BYTES];
+	int rc = 0;
+
+	if (node == NODE_NONE && writing->note_seq)
+		buffer_addf(out, "\"m%llu\"", (unsigned long long)writing->note_seq);
+	else if (node == NODE_NONE)
+		buffer_add_text(out, "null");
+	else if (renamed)
+		buffer_addf(out, "\"m%llu\"", (unsigned long long)renamed->seq);
+	else if (!(rc = log_node_id(writing->log, node, id, writing->error))) {
+		buffer_add_char(out, '"');
+		json_escape(out, slice_of(id));
+		buffer_add_char(out, '"');
+	}
+	return rc;
+}
+
+static void note_change(struct writing *writing, uint32_t node)
+{
+	if (node < writing->changed)
+		writing->changed = node;
+}
+
+/* ---- Lines of our own ------------------------------------------------------------------------------------
+ */
+
+/* A session line, which has no number and changes no message: what stood here. */
+static void add_mark(struct writing *writing, const char *kind, uint64_t line, uint64_t offset, uint64_t bytes)
+{
+	size_t start = writing->out.len;
+	struct json_writer writer;
+
+	json_writer_init(&writer, &writing->out);
+	json_begin_object(&writer);
+	json_member_text(&writer, "type", "session");
+	json_key(&writer, "repaired");
+	json_begin_object(&writer);
+	json_member_text(&writer, "was", kind);
+	if (line)
+		json_member_uint(&writer, "line", line);
+	json_member_uint(&writer, "offset", offset);
+	json_member_uint(&writer, "bytes", bytes);
+	json_end_object(&writer);
+	json_member_text(&writer, "ts", writing->now);
+	record_seal(&writing->out, start);
+	buffer_add_char(&writing->out, '\n');
+}
+
+static bool is_lost(enum fault_kind kind)
+{
+	switch (kind) {
+	case FAULT_TORN:
+	case FAULT_NULS:
+	case FAULT_UTF8:
+	case FAULT_JSON:
+	case FAULT_SHAPE:
+	case FAULT_TOO_LONG:
+	case FAULT_SYSTEM:
+	case FAULT_REWIND:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The faults of lines before `offset`. Beyond the first thousand they are only counted. */
+static void pass_faults(struct writing *writing, uint64_t offset)
+{
+	size_t count;
+	const struct log_fault *faults = log_faults(writing->log, &count);
+
+	for (; writing->fault < count && faults[writing->fault].offset <= offset; writing->fault++) {
+		const struct log_fault *fault = &faults[writing->fault];
+		bool lost = is_lost(fault->kind) || (fault->kind == FAULT_HEADER && writing->log->header_lost);
+		if (!lost && fault->kind != FAULT_CRC)
+			continue;
+		add_mark(writing, log_fault_text(fault->kind), fault->line, fault->offset, fault->length);
+		writing->repair->left_out += lost;
+	}
+}
+
+static void add_message(struct writing *writing, uint64_t seq, const char *members)
+{
+	size_t start = writing->out.len;
+
+	buffer_addf(&writing->out, "{\"seq\":%llu,%s,\"ts\":\"%s\"", (unsigned long long)seq, members, writing->now);
+	record_seal(&writing->out, start);
+	buffer_add_char(&writing->out, '\n');
+	writing->last_seq = seq;
+	writing->repair->messages++;
+}
+
+/* Where what was inherited would stand. */
+static int add_note(struct writing *writing)
+{
+	const struct log *log = writing->log;
+	const struct session_line *meta = &log->unwritten;
+	struct buffer members = BUFFER_INIT(4096);
+	uint64_t first = log_first_seq(log);
+
+	buffer_add_text(&members, "\"role\":\"user\",\"origin\":\"injected\",\"content\":\"");
+	if (log->header_lost)
+		buffer_addf(&members,
+			"[The beginning of this conversation is missing: what its log says of where it was forked from "
+			"cannot be read any more%s%s%s.]",
+			meta->has_parent ? " (it was session " : "", meta->has_parent ? meta->parent_id : "",
+			meta->has_parent ? ")" : "");
+	else
+		buffer_addf(&members,
+			"[The first %llu messages of this conversation are missing: they stood in session %s, which is "
+			"gone, damaged or changed.]",
+			(unsigned long long)log->line.forked_at, log->line.base_id);
+	buffer_add_char(&members, '"');
+	if (buffer_error(&members))
+		return no_memory(writing);
+	writing->note_seq = first > 1 ? first - 1 : 1;
+	add_message(writing, writing->note_seq, members.data);
+	note_change(writing, 0);
+	buffer_release(&members);
+	return 0;
+}
+
+/* ---- Calls without a result ------------------------------------------------------------------------------
+ */
+
+static int open_batch(struct writing *writing, const struct message *message)
+{
+	struct block_iter iter;
+	struct block block;
+
+	arena_reset(&writing->batch_arena);
+	writing->open_count = writing->open_left = 0;
+	size_t calls = message->role == ROLE_ASSISTANT ? message_call_count(message) : 0;
+	if (!calls)
+		return 0;
+	writing->open = arena_alloc(&writing->batch_arena, calls * sizeof(*writing->open));
+	block_iter_init(&iter, message, &writing->arena);
+	while (writing->open && writing->open_count < calls && block_iter_next(&iter, &block)) {
+		if (block.type != BLOCK_CALL)
+			continue;
+		const char *copy = arena_copy(&writing->batch_arena, block.call_id.data ? block.call_id.data : "",
+			block.call_id.len);
+		if (!copy)
+			return no_memory(writing);
+		writing->open[writing->open_count++] = (struct slice){copy, block.call_id.len};
+	}
+	writing->open_left = writing->open_count;
+	return writing->open ? 0 : no_memory(writing);
+}
+
+static void answer(struct writing *writing, struct slice id)
+{
+	for (size_t i = 0; i < writing->open_count; i++)
+		if (writing->open[i].data && slice_equal(writing->open[i], id)) {
+			writing->open[i].data = NULL;
+			writing->open_left--;
+			return;
+		}
+}
+
+/* Puts marked results in where the lines that had them are lost, if their numbers are free. */
+static int add_markers(struct writing *writing, uint64_t next_seq, bool *ret_any)
+{
+	*ret_any = writing->open_left && next_seq > writing->last_seq &&
+		   next_seq - writing->last_seq - 1 >= writing->open_left;
+	for (size_t i = 0; *ret_any && i < writing->open_count; i++) {
+		struct buffer members = BUFFER_INIT(LIMIT_LINE_BYTES);
+		if (!writing->open[i].data)
+			continue;
+		buffer_add_text(&members, "\"role\":\"tool\",\"tool_call_id\":\"");
+		json_escape(&members, writing->open[i]);
+		buffer_add_text(&members, "\",\"content\":\"");
+		json_escape(&members, writing->source->options->marked_text);
+		buffer_add_text(&members, "\",\"is_error\":true,\"marker\":\"interrupted\"");
+		if (buffer_error(&members))
+			return no_memory(writing);
+		add_message(writing, writing->last_seq + 1, members.data);
+		writing->repair->marked++;
+		buffer_release(&members);
+	}
+	writing->open_left = *ret_any ? 0 : writing->open_left;
+	return 0;
+}
+
+/* ---- Records ---------------------------------------------------------------------------------------------
+ */
+
+/* How a record has to be written otherwise than it was. */
+struct rewriting {
+	uint64_t seq;	    /* 0: as it is */
+	bool parent;	    /* name it */
+	uint32_t parent_node;
+	uint64_t parent_seq; /* … by its number: a marker; 0: by the node's name */
+	bool drop_id, seal, dedupe;
+};
+
+static bool is_needed(const struct rewriting *rewriting)
+{
+	return rewriting->seq || rewriting->parent || rewriting->drop_id || rewriting->seal || rewriting->dedupe;
+}
+
+static bool comes_again(const struct json_iter *rest, const struct json *key)
+{
+	struct json_iter iter = *rest;
+	struct json other, value;
+
+	while (json_iter_next(&iter, &other, &value))
+		if (json_string_equal(&other, key))
+			return true;
+	return false;
+}
+
+/* The members that stay, as an object: of a key that stands twice the last. */
+static int keep_members(struct writing *writing, const struct json *record, const struct rewriting *rewriting,
+	struct buffer *out, struct json *ret_kept)
+{
+	struct json_iter iter;
+	struct json key, value;
+	char before = '{';
+
+	json_iter_init(&iter, record);
+	while (json_iter_next(&iter, &key, &value)) {
+		if ((rewriting->parent && json_string_is(&key, "parent")) ||
+			(rewriting->drop_id && json_string_is(&key, "id")) || comes_again(&iter, &key))
+			continue;
+		buffer_add_char(out, before);
+		buffer_add(out, key.text, key.len);
+		buffer_add_char(out, ':');
+		buffer_add(out, value.text, value.len);
+		before = ',';
+	}
+	buffer_add_text(out, before == '{' ? "{}" : "}");
+	if (buffer_error(out))
+		return no_memory(writing);
+	return json_parse(out->data, out->len, ret_kept, writing->error);
+}
+
+static int rewrite(struct writing *writing, const struct json *record, uint64_t seq,
+	const struct rewriting *rewriting)
+{
+	struct buffer kept_text = BUFFER_INIT(LIMIT_LINE_BYTES), parent = BUFFER_INIT(8 * PATH_ID_BYTES);
+	struct json kept;
+	int rc = keep_members(writing, record, rewriting, &kept_text, &kept);
+
+	if (!rc && rewriting->parent && rewriting->parent_seq)
+		buffer_addf(&parent, "\"m%llu\"", (unsigned long long)rewriting->parent_seq);
+	else if (!rc && rewriting->parent)
+		rc = add_name(writing, rewriting->parent_node, &parent);
+	if (!rc && buffer_error(&parent))
+		rc = no_memory(writing);
+	if (!rc) {
+		record_add_line(&writing->out, &kept, seq, parent.data, writing->now);
+		buffer_add_char(&writing->out, '\n');
+	}
+	buffer_release(&kept_text);
+	buffer_release(&parent);
+	writing->repair->changed++;
+	return rc;
+}
+
+static int put(struct writing *writing, const struct json *record, uint64_t seq, struct rewriting *rewriting)
+{
+	struct json said;
+	uint32_t ignored;
+	int rc = 0;
+
+	/* One that says no number gets the next; what was left out before it may have had that. */
+	if (seq <= writing->last_seq || (seq != writing->last_seq + 1 && !json_get(record, "seq", &said)))
+		rewriting->seq = seq <= writing->last_seq ? writing->last_seq + 1 : seq;
+	rewriting->seal = record_crc_is_wrong(record, &ignored);
+	rewriting->dedupe = json_has_duplicate_key(record, NULL);
+	if (rewriting->seq)
+		seq = rewriting->seq;
+	if (is_needed(rewriting)) {
+		rc = rewrite(writing, record, seq, rewriting);
+	} else {
+		buffer_add(&writing->out, record->text, record->len);
+		buffer_add_char(&writing->out, '\n');
+	}
+	writing->last_seq = seq;
+	return rc ? rc : flush(writing, false);
+}
+
+/* Whether the parent that is written finds the one that was read. */
+static bool finds_parent(struct writing *writing, const struct message *message, const struct log_node *node)
+{
+	uint32_t found;
+
+	if (message->parent_kind == PARENT_ROOT)
+		return node->parent == NODE_NONE;
+	if (message->parent_kind == PARENT_HEAD)
+		return message->role == ROLE_TOOL || node->parent == writing->head;
+	return log_find(writing->log, message->parent, &found, NULL) == 0 && found == node->parent &&
+	       !find_renamed(writing, found);
+}
+
+/* Whether its id is that of a message which is found by it in its place. Of two equal ones a fork's own is found
+ * first, and yet the inherited one was there before. */
+static bool id_is_taken(struct writing *writing, uint32_t number, struct slice id)
+{
+	const struct index *index = &writing->log->index;
+	uint32_t named = index_find_named(index, id);
+
+	if (!id.len)
+		return false;
+	if (named != NODE_NONE && named != number)
+		return true;
+	named = index->base && number >= index->base_count ? index_find_named(index->base, id) : NODE_NONE;
+	return named != NODE_NONE && index_has(index, named);
+}
+
+static int put_message(struct writing *writing, uint32_t number, bool moves_head)
+{
+	struct rewriting rewriting = {.parent_node = NODE_NONE};
+	struct message message;
+	struct log_node node;
+	bool marked = false;
+	int rc = log_node(writing->log, number, &node);
+
+	if (!rc)
+		rc = log_message(writing->log, number, &writing->arena, &message, writing->error);
+	if (rc)
+		return rc;
+	if (node.role == ROLE_TOOL)
+		answer(writing, message.tool_call_id);
+	else if (node.parent == writing->head && moves_head)
+		rc = add_markers(writing, node.seq, &marked);
+	rewriting.parent_node = node.parent;
+	rewriting.parent_seq = marked ? writing->last_seq : 0;
+	rewriting.parent = marked ? message.parent_kind != PARENT_HEAD
+				  : !finds_parent(writing, &message, &node);
+	rewriting.drop_id = id_is_taken(writing, number, message.id);
+	if (!rc)
+		rc = put(writing, &message.record, node.seq, &rewriting);
+	if (!rc && (rewriting.drop_id || (rewriting.seq && rewriting.seq != node.seq && !message.id.len)))
+		rc = rename_node(writing, number, writing->last_seq);
+	if (is_needed(&rewriting) || marked)
+		note_change(writing, number);
+	writing->repair->messages++;
+	if (!moves_head || rc)
+		return rc;
+	writing->head = number;
+	return node.role == ROLE_TOOL ? 0 : open_batch(writing, &message);
+}
+
+/* ---- Control records -------------------------------------------------------------------------------------
+ */
+
+static int leave_out(struct writing *writing, const struct log_record *record, const char *why)
+{
+	add_mark(writing, why, 0, record->offset, record->length);
+	writing->repair->left_out++;
+	return flush(writing, false);
+}
+
+static int put_rewind(struct writing *writing, const struct log_record *record, const struct json *object)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_META_BYTES);
+	struct rewriting rewriting = {.parent = false};
+	struct json to, other = *object;
+	uint32_t node = NODE_NONE;
+	int rc = 0;
+
+	json_get(object, "to", &to);
+	if (to.type == JSON_STRING &&
+		log_find(writing->log, json_string_content(&to, &writing->arena), &node, NULL) < 0)
+		return 0; /* it was ignored, and stands among the faults */
+	if (node == NODE_NONE ? writing->note_seq != 0 : find_renamed(writing, node) != NULL) {
+		struct buffer name = BUFFER_INIT(8 * PATH_ID_BYTES);
+		rc = add_name(writing, node, &name);
+		json_splice(&text, object, "to", buffer_slice(&name));
+		if (!rc && (buffer_error(&name) || buffer_error(&text)))
+			rc = no_memory(writing);
+		buffer_release(&name);
+		if (!rc)
+			rc = json_parse(text.data, text.len, &other, writing->error);
+	}
+	if (!rc)
+		rc = put(writing, &other, record->seq, &rewriting);
+	buffer_release(&text);
+	writing->head = node;
+	writing->open_count = writing->open_left = 0;
+	return rc;
+}
+
+/* The message whose hash the line holds as its source, and everything before which it speaks of. */
+static bool find_source(
+	struct writing *writing, const struct log_record *record, const struct json *object, uint32_t *ret_node)
+{
+	struct json value, id;
+	struct json_iter iter;
+
+	if (record->kind == RECORD_COMPACTION) {
+		if (!json_get(object, "inner", &id) || id.type != JSON_STRING)
+			json_get(object, "cut", &id);
+	} else {
+		if (!json_get(object, "covers", &value))
+			return false;
+		json_iter_init(&iter, &value);
+		while (json_iter_next(&iter, NULL, &id))
+			continue;
+	}
+	return id.type == JSON_STRING &&
+	       log_find(writing->log, json_string_content(&id, &writing->arena), ret_node, NULL) == 0;
+}
+
+static int put_control(struct writing *writing, uint32_t number, const struct log_record *record)
+{
+	struct rewriting rewriting = {.parent = false};
+	struct json object;
+	uint32_t node = 0;
+	int rc = log_record_read(writing->log, number, &writing->arena, &object, writing->error);
+
+	if (rc)
+		return rc;
+	if (record->kind == RECORD_REWIND)
+		return put_rewind(writing, record, &object);
+	if (record->kind == RECORD_SEGMENT || record->kind == RECORD_COMPACTION) {
+		if (!find_source(writing, record, &object, &node))
+			return leave_out(writing, record, "a record of messages that are not in the log");
+		if (node >= writing->changed)
+			return leave_out(writing, record, "a record of messages that had to be changed");
+	}
+	return put(writing, &object, record->seq, &rewriting);
+}
+
+static int put_record(struct writing *writing, uint32_t number)
+{
+	struct log_record record;
+	int rc = log_record(writing->log, number, &record);
+
+	if (rc)
+		return rc;
+	pass_faults(writing, record.offset);
+	arena_reset(&writing->arena);
+	if (record.kind == RECORD_MESSAGE)
+		return put_message(writing, record.node, record.head == record.node);
+	/* What was read as something unknown may be what is left of the header. */
+	if (record.kind == RECORD_SESSION || record.kind == RECORD_SYSTEM ||
+		(writing->log->header_lost && record.offset == 0))
+		return 0;
+	return put_control(writing, number, &record);
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------------
+ */
+
+static int put_inherited(struct writing *writing)
+{
+	int rc = 0;
+
+	for (uint32_t node = 0; !rc && node < writing->log->index.base_count; node++) {
+		struct log_node info;
+		arena_reset(&writing->arena);
+		if (!log_has_node(writing->log, node))
+			continue;
+		rc = log_node(writing->log, node, &info);
+		if (!rc)
+			rc = put_message(writing, node, !(info.flags & NODE_LATE));
+	}
+	return rc;
+}
+
+static int put_all(struct writing *writing)
+{
+	struct log *log = writing->log;
+	int rc = 0;
+
+	session_line_add(&writing->out, &writing->source->header, writing->now);
+	buffer_add_char(&writing->out, '\n');
+	if (writing->repair->detached)
+		rc = add_note(writing);
+	else if (writing->repair->copied)
+		rc = put_inherited(writing);
+	else if (log->base) {
+		writing->head = log->index.base_through;
+		writing->last_seq = log->ancestry.parent_seq;
+	}
+	for (uint32_t i = 0; !rc && i < log_record_count(log); i++)
+		rc = put_record(writing, i);
+	if (rc)
+		return rc;
+	pass_faults(writing, UINT64_MAX);
+	return flush(writing, true);
+}
+
+int repair_write(void *data, int file, const char *name, struct bobbin_error *error)
+{
+	struct repair_source *source = data;
+	struct log_repair *repair = source->repair;
+	struct writing writing = {.source = source,
+		.log = source->log,
+		.repair = repair,
+		.file = file,
+		.name = name,
+		.out = BUFFER_INIT(SIZE_MAX - 1),
+		.error = error,
+		.head = NODE_NONE,
+		.changed = NODE_NONE};
+
+	repair->messages = repair->left_out = repair->changed = repair->marked = 0;
+	time_text(source->log->platform->realtime_ns(source->log->platform->context), writing.now);
+	int rc = put_all(&writing);
+	buffer_release(&writing.out);
+	arena_release(&writing.arena);
+	arena_release(&writing.batch_arena);
+	mem_free(writing.renamed);
+	return rc;
+}
