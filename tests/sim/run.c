@@ -19,7 +19,8 @@ struct history {
 
 /* What the operations of one history have in common. */
 struct flavour {
-	uint32_t slots, trouble, without_sync, forks, caches; /* the latter four in percent */
+	uint32_t slots;
+	uint32_t trouble, without_sync, forks, caches, large; /* in percent */
 };
 
 static enum sim_step_kind choose_kind(struct sim_random *random, const struct flavour *flavour)
@@ -57,6 +58,9 @@ static struct sim_step choose_step(struct sim_random *random, const struct flavo
 	step.a = (uint32_t)sim_random_next(random);
 	step.b = (uint32_t)sim_random_next(random);
 	step.c = (uint32_t)sim_random_next(random);
+	/* Several sectors long: what an index file compares of a log is no longer all of it. */
+	if (sim_random_percent(random, flavour->large))
+		step.c = step.c / 20 * 20 + 19;
 	return step;
 }
 
@@ -139,6 +143,7 @@ static void make_history(uint64_t seed, struct history *ret_history)
 		.without_sync = sim_random_below(&random, 3) * 30,
 		.forks = sim_random_percent(&random, 30) ? 20 : 6,
 		.caches = sim_random_percent(&random, 60) ? 6 : 0,
+		.large = sim_random_percent(&random, 30) ? 40 : 0,
 	};
 
 	choose_conditions(&random, seed, &ret_history->conditions);
