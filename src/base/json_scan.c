@@ -17,10 +17,11 @@ static _Atomic(const struct json_scan *) scan_current;
 const struct json_scan *json_scan_best(void)
 {
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-		__builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt"))
-		return &json_scan_avx2;
-	return &json_scan_sse2;
+	bool bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+		    __builtin_cpu_supports("popcnt");
+	if (bits && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi"))
+		return &json_scan_avx512;
+	return bits && __builtin_cpu_supports("avx2") ? &json_scan_avx2 : &json_scan_sse2;
 #else
 	return &json_scan_portable;
 #endif

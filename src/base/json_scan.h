@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops of the JSON module that touch every byte, once per instruction set: portable, SSE2 and AVX2. The
- * best one the processor has is chosen at run time; all of them give the same answers, down to the offset of
- * a fault (tests/base/test_json_scan.c runs them against each other).
+ * The loops of the JSON module that touch every byte, once per instruction set: portable, SSE2, AVX2 and
+ * AVX-512. The best one the processor has is chosen at run time; all of them give the same answers, down to
+ * the offset of a fault (tests/base/test_json_scan.c runs them against each other).
  *
  * Invariants: (1) no byte outside [at, end) is read; (2) nothing is allocated.
  */
@@ -53,6 +53,7 @@ extern const struct json_scan json_scan_portable;
 #ifdef __x86_64__
 extern const struct json_scan json_scan_sse2;
 extern const struct json_scan json_scan_avx2;
+extern const struct json_scan json_scan_avx512;
 #endif
 
 /* The best one for this processor. */

@@ -12,6 +12,11 @@
 #define SCAN_NAME "avx2"
 #define SCAN_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define SCAN_BYTES 32
+#define SCAN_FITS(at, end) ((end) - (at) >= SCAN_BYTES)
+#define SCAN_CTZ(mask) __builtin_ctz(mask)
+#define SCAN_CLZ(mask) __builtin_clz(mask)
+
+typedef uint32_t scan_mask;
 
 SCAN_TARGET static inline __m256i block_load(const char *at)
 {
@@ -32,8 +37,9 @@ struct string_masks {
 	uint32_t quote, backslash, control, high; /* a bit per byte; control: below 0x20; high: not ASCII */
 };
 
-SCAN_TARGET static inline void block_string(const char *at, struct string_masks *ret_masks)
+SCAN_TARGET static inline void block_string(const char *at, const char *end, struct string_masks *ret_masks)
 {
+	(void)end;
 	__m256i bytes = block_load(at);
 	/* Unsigned c < 0x20 as max(c, 0x1f) == 0x1f. */
 	__m256i limit = _mm256_set1_epi8(0x1f);
@@ -51,8 +57,9 @@ SCAN_TARGET static inline __m256i half_byte_table(char a, char b, char c, char d
 }
 
 /* The eight letters, found by their half bytes: a bit for each upper half that occurs (2_, 5_, 6_, 7_). */
-SCAN_TARGET static inline uint32_t block_letters(const char *at, uint32_t escaped)
+SCAN_TARGET static inline uint32_t block_letters(const char *at, const char *end, uint32_t escaped)
 {
+	(void)end;
 	(void)escaped;
 	__m256i bytes = block_load(at);
 	__m256i by_high = half_byte_table(0, 0, 1, 0, 0, 2, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -63,22 +70,25 @@ SCAN_TARGET static inline uint32_t block_letters(const char *at, uint32_t escape
 	return ~block_mask(_mm256_cmpeq_epi8(both, _mm256_setzero_si256()));
 }
 
-SCAN_TARGET static inline uint32_t block_space(const char *at)
+SCAN_TARGET static inline uint32_t block_space(const char *at, const char *end)
 {
+	(void)end;
 	__m256i bytes = block_load(at);
 	return block_mask(_mm256_or_si256(_mm256_or_si256(block_is(bytes, ' '), block_is(bytes, '\n')),
 		_mm256_or_si256(block_is(bytes, '\r'), block_is(bytes, '\t'))));
 }
 
-SCAN_TARGET static inline uint32_t block_quotes(const char *at, uint32_t *ret_backslash)
+SCAN_TARGET static inline uint32_t block_quotes(const char *at, const char *end, uint32_t *ret_backslash)
 {
+	(void)end;
 	__m256i bytes = block_load(at);
 	*ret_backslash = block_mask(block_is(bytes, '\\'));
 	return block_mask(block_is(bytes, '"'));
 }
 
-SCAN_TARGET static inline uint32_t block_copy(char *to, const char *at)
+SCAN_TARGET static inline uint32_t block_copy(char *to, const char *at, const char *end)
 {
+	(void)end;
 	__m256i bytes = block_load(at);
 	_mm256_storeu_si256((__m256i *)(void *)to, bytes);
 	return block_mask(block_is(bytes, '\\'));
@@ -104,43 +114,12 @@ SCAN_TARGET static inline void block_brackets(const char *at, struct bracket_mas
 
 #include "base/json_scan_chars.inc"
 
-/* What can be wrong with two bytes that follow each other, a bit each; three tables are indexed by half bytes
- * of the pair, and an error is what all three agree on. */
-enum {
-	PAIR_TOO_SHORT = 1 << 0,  /* a lead, and no continuation after it */
-	PAIR_TOO_LONG = 1 << 1,	  /* ASCII, and a continuation after it */
-	PAIR_OVERLONG_3 = 1 << 2, /* E0 80..9F */
-	PAIR_TOO_LARGE = 1 << 3,  /* F4 90..BF, F5..FF 90..BF */
-	PAIR_SURROGATE = 1 << 4,  /* ED A0..BF */
-	PAIR_OVERLONG_2 = 1 << 5, /* C0..C1 and a continuation */
-	PAIR_EDGE_4 = 1 << 6,	  /* F0 80..8F (overlong), F5..FF 80..8F (too large) */
-	PAIR_CONTINUED = 1 << 7,  /* two continuations: right only as third or fourth byte */
-	PAIR_ANY_LOW = PAIR_TOO_SHORT | PAIR_TOO_LONG | PAIR_CONTINUED,
-	PAIR_LEAD_F = PAIR_ANY_LOW | PAIR_TOO_LARGE | PAIR_EDGE_4,
-	PAIR_SECOND = PAIR_TOO_LONG | PAIR_OVERLONG_2 | PAIR_CONTINUED,
-};
+#include "base/json_scan_pairs.inc"
 
-#define TWICE(...) __VA_ARGS__, __VA_ARGS__
-static const uint8_t pair_first_high[32] __attribute__((aligned(32))) = {TWICE(PAIR_TOO_LONG, PAIR_TOO_LONG,
-	PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG, PAIR_TOO_LONG,
-	PAIR_CONTINUED, PAIR_CONTINUED, PAIR_CONTINUED, PAIR_CONTINUED, PAIR_TOO_SHORT | PAIR_OVERLONG_2,
-	PAIR_TOO_SHORT, PAIR_TOO_SHORT | PAIR_OVERLONG_3 | PAIR_SURROGATE,
-	PAIR_TOO_SHORT | PAIR_TOO_LARGE | PAIR_EDGE_4)};
-static const uint8_t pair_first_low[32]
-	__attribute__((aligned(32))) = {TWICE(PAIR_ANY_LOW | PAIR_OVERLONG_2 | PAIR_OVERLONG_3 | PAIR_EDGE_4,
-		PAIR_ANY_LOW | PAIR_OVERLONG_2, PAIR_ANY_LOW, PAIR_ANY_LOW, PAIR_ANY_LOW | PAIR_TOO_LARGE,
-		PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F, PAIR_LEAD_F,
-		PAIR_LEAD_F, PAIR_LEAD_F | PAIR_SURROGATE, PAIR_LEAD_F, PAIR_LEAD_F)};
-static const uint8_t pair_second_high[32]
-	__attribute__((aligned(32))) = {TWICE(PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT,
-		PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT,
-		PAIR_SECOND | PAIR_OVERLONG_3 | PAIR_EDGE_4, PAIR_SECOND | PAIR_OVERLONG_3 | PAIR_TOO_LARGE,
-		PAIR_SECOND | PAIR_SURROGATE | PAIR_TOO_LARGE, PAIR_SECOND | PAIR_SURROGATE | PAIR_TOO_LARGE,
-		PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT, PAIR_TOO_SHORT)};
-
-SCAN_TARGET static inline __m256i pair_look_up(const uint8_t table[32], __m256i half_bytes)
+SCAN_TARGET static inline __m256i pair_look_up(const uint8_t table[16], __m256i half_bytes)
 {
-	return _mm256_shuffle_epi8(_mm256_load_si256((const __m256i *)(const void *)table), half_bytes);
+	return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(
+			_mm_load_si128((const __m128i *)(const void *)table)), half_bytes);
 }
 
 SCAN_TARGET static inline __m256i high_half(__m256i bytes)

@@ -9,6 +9,11 @@
 #define SCAN_NAME "sse2"
 #define SCAN_TARGET
 #define SCAN_BYTES 32
+#define SCAN_FITS(at, end) ((end) - (at) >= SCAN_BYTES)
+#define SCAN_CTZ(mask) __builtin_ctz(mask)
+#define SCAN_CLZ(mask) __builtin_clz(mask)
+
+typedef uint32_t scan_mask;
 
 #include "base/json_scan_chars.inc"
 
@@ -43,8 +48,9 @@ static inline uint32_t block_is(__m128i low, __m128i high, char c)
 	return half_mask(half_is(low, c)) | half_mask(half_is(high, c)) << 16;
 }
 
-static inline void block_string(const char *at, struct string_masks *ret_masks)
+static inline void block_string(const char *at, const char *end, struct string_masks *ret_masks)
 {
+	(void)end;
 	__m128i low = half_load(at), high = half_load(at + 16);
 	ret_masks->control = half_control(low) | half_control(high) << 16;
 	ret_masks->quote = block_is(low, high, '"');
@@ -52,8 +58,9 @@ static inline void block_string(const char *at, struct string_masks *ret_masks)
 	ret_masks->high = half_mask(low) | half_mask(high) << 16;
 }
 
-static inline uint32_t block_letters(const char *at, uint32_t escaped)
+static inline uint32_t block_letters(const char *at, const char *end, uint32_t escaped)
 {
+	(void)end;
 	uint32_t letters = 0;
 	for (; escaped; escaped &= escaped - 1) {
 		unsigned i = (unsigned)__builtin_ctz(escaped);
@@ -68,20 +75,23 @@ static inline uint32_t half_space(__m128i bytes)
 		_mm_or_si128(half_is(bytes, '\r'), half_is(bytes, '\t'))));
 }
 
-static inline uint32_t block_space(const char *at)
+static inline uint32_t block_space(const char *at, const char *end)
 {
+	(void)end;
 	return half_space(half_load(at)) | half_space(half_load(at + 16)) << 16;
 }
 
-static inline uint32_t block_quotes(const char *at, uint32_t *ret_backslash)
+static inline uint32_t block_quotes(const char *at, const char *end, uint32_t *ret_backslash)
 {
+	(void)end;
 	__m128i low = half_load(at), high = half_load(at + 16);
 	*ret_backslash = block_is(low, high, '\\');
 	return block_is(low, high, '"');
 }
 
-static inline uint32_t block_copy(char *to, const char *at)
+static inline uint32_t block_copy(char *to, const char *at, const char *end)
 {
+	(void)end;
 	__m128i low = half_load(at), high = half_load(at + 16);
 	_mm_storeu_si128((__m128i *)(void *)to, low);
 	_mm_storeu_si128((__m128i *)(void *)(to + 16), high);

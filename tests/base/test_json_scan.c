@@ -28,14 +28,16 @@ static uint32_t draw(uint32_t below)
 	return (uint32_t)((seed >> 16) % below);
 }
 
-static size_t variants(const struct json_scan *ret_variants[3])
+static size_t variants(const struct json_scan *ret_variants[4])
 {
 	size_t count = 0;
 	ret_variants[count++] = &json_scan_portable;
 #ifdef __x86_64__
 	ret_variants[count++] = &json_scan_sse2;
-	if (json_scan_best() == &json_scan_avx2)
+	if (json_scan_best() == &json_scan_avx2 || json_scan_best() == &json_scan_avx512)
 		ret_variants[count++] = &json_scan_avx2;
+	if (json_scan_best() == &json_scan_avx512)
+		ret_variants[count++] = &json_scan_avx512;
 #endif
 	return count;
 }
@@ -81,7 +83,7 @@ static struct outcome outcome_of(const char *text, size_t len)
 
 static void check_text(const char *text, size_t len)
 {
-	const struct json_scan *all[3];
+	const struct json_scan *all[4];
 	size_t count = variants(all);
 	struct reference reference = reference_check(text, len);
 	for (size_t i = 0; i < count; i++) {
@@ -213,7 +215,7 @@ static void random_texts__all_variants_agree_with_the_reference(void **state)
 static void utf8_prefix__every_pair_of_bytes_in_every_place(void **state)
 {
 	(void)state;
-	const struct json_scan *all[3];
+	const struct json_scan *all[4];
 	size_t count = variants(all);
 	char text[80];
 	for (uint32_t pair = 0; pair < 65536; pair++) {
@@ -236,7 +238,7 @@ static void utf8_prefix__every_pair_of_bytes_in_every_place(void **state)
 static void find_special__in_every_place(void **state)
 {
 	(void)state;
-	const struct json_scan *all[3];
+	const struct json_scan *all[4];
 	size_t count = variants(all);
 	char text[100];
 	for (unsigned c = 0; c < 256; c++) {
@@ -255,7 +257,7 @@ static void find_special__in_every_place(void **state)
 static void copy_plain__up_to_a_backslash_in_every_place(void **state)
 {
 	(void)state;
-	const struct json_scan *all[3];
+	const struct json_scan *all[4];
 	size_t count = variants(all);
 	for (size_t len = 0; len < 100; len++) {
 		for (size_t place = 0; place <= len; place++) {
