@@ -161,6 +161,7 @@ struct bobbin_session_options {
 	const char *owner;      /* of a new session; NULL: "" */
 	const char *title;      /* of a new session; may be NULL */
 	uint64_t segment_bytes; /* of a new session; 0: 16384 */
+	int redact_on_write;    /* of a new session; see below */
 };
 #define BOBBIN_SESSION_OPTIONS_INIT {sizeof(struct bobbin_session_options), 0, 0, 0, NULL, NULL, 0, 0}
 
@@ -191,7 +192,6 @@ BOBBIN_API int bobbin_mask(const char *text, size_t len, char **ret_text, size_t
  * changed or cyclic ancestor.
  */
 BOBBIN_API int bobbin_session_open(bobbin_store *store, const char *id, const struct bobbin_session_options *options,
-	int redact_on_write;    /* of a new session; see below */
 	bobbin_session **ret_session, struct bobbin_error *error);
 
 /* Closes it and refreshes its meta file. A session that this handle made, and that nothing was stored in because a record was
@@ -300,6 +300,7 @@ struct bobbin_messages_options {
 	const char *from;     /* first message, NULL: from the start */
 	const char *to;       /* last message, NULL: to the head */
 	int all_branches;     /* 1: every message of the log and its ancestors' lines, in order of writing */
+	int mask;             /* 1: secrets are replaced in `record` and `text`; a record that had any comes without its crc */
 };
 #define BOBBIN_MESSAGES_OPTIONS_INIT {sizeof(struct bobbin_messages_options), NULL, NULL, 0, 0}
 
@@ -309,7 +310,6 @@ typedef struct bobbin_messages bobbin_messages;
 /* Begins to read; the session must stay open meanwhile. */
 BOBBIN_API int bobbin_messages_open(bobbin_session *session, const struct bobbin_messages_options *options,
 	bobbin_messages **ret_messages, struct bobbin_error *error);
-	int mask;             /* 1: secrets are replaced in `record` and `text`; a record that had any comes without its crc */
 
 /* 1 and the next message, 0 at the end, or an error. */
 BOBBIN_API int bobbin_messages_next(bobbin_messages *messages, const struct bobbin_message **ret_message,
@@ -345,7 +345,12 @@ BOBBIN_API void bobbin_faults_free(bobbin_faults *faults);
 /* The lines of its log that were set aside, and what is odd about them. */
 BOBBIN_API int bobbin_session_faults(bobbin_session *session, bobbin_faults **ret_faults, struct bobbin_error *error);
 
-/* Everything wrong with session `id`: its log, its ancestors, its meta file, and what a provider would refuse. Writes nothing. */
+/*
+ * Everything wrong with session `id`: each line of its log, its ancestors, its meta and index files, the records that
+ * compaction made, the blobs its lines name, and what a provider would refuse. Reads the whole log, in pieces; writes
+ * nothing. A session that cannot be opened is a fault ("header", "parent_missing", "parent_changed", "cycle", "depth",
+ * "unreadable") and no error; BOBBIN_ENOTFOUND if there is none.
+ */
 BOBBIN_API int bobbin_doctor_session(bobbin_store *store, const char *id, bobbin_faults **ret_faults,
 	struct bobbin_error *error);
 
@@ -353,11 +358,6 @@ BOBBIN_API int bobbin_doctor_session(bobbin_store *store, const char *id, bobbin
 BOBBIN_API int bobbin_doctor_data(const char *format, const char *data, size_t len, bobbin_faults **ret_faults,
 	struct bobbin_error *error);
 
-/* ---- Lists, forks, trees ------------------------------------------------------------------------------------- */
-
-struct bobbin_list_options {
-	size_t size;
-	const char *owner;  /* NULL: any; otherwise exactly this one */
 /*
  * Everything wrong with the store beside its sessions: what processes that were killed left behind, files of sessions that
  * are not there, links, modes, blobs that are not what their names say, the database of facts and actions. Reads all
@@ -391,6 +391,11 @@ BOBBIN_API int bobbin_repair_session(bobbin_store *store, const char *id, struct
  * many files that were. What is in use stays. */
 BOBBIN_API int bobbin_repair_store(bobbin_store *store, uint64_t *ret_mended, struct bobbin_error *error);
 
+/* ---- Lists, forks, trees ------------------------------------------------------------------------------------- */
+
+struct bobbin_list_options {
+	size_t size;
+	const char *owner;  /* NULL: any; otherwise exactly this one */
 	const char *title;  /* NULL: any; otherwise titles or ids that contain it (ASCII case folded) */
 	size_t limit;       /* 0: all */
 };
@@ -463,6 +468,7 @@ struct bobbin_import_options {
 	const char *id;      /* of the new session, if the data holds just one conversation; NULL: bobbin's own */
 	const char *owner;
 	const char *name;    /* of the file, for titles and warnings; may be NULL */
+	int redact_on_write; /* 1: of the new sessions, see bobbin_session_options */
 };
 #define BOBBIN_IMPORT_OPTIONS_INIT {sizeof(struct bobbin_import_options), NULL, NULL, NULL, NULL, 0}
 
@@ -511,7 +517,6 @@ struct bobbin_window_options {
 	size_t size;
 	const char *model;        /* sets window, reserve and counting; NULL: unknown model, estimated tokens */
 	uint64_t window;          /* tokens; 0: the model's, or 128000 */
-	int redact_on_write; /* 1: of the new sessions, see bobbin_session_options */
 	int64_t output_reserve;   /* tokens; -1: min(the model's maximum output, window / 4) */
 	int64_t margin;           /* tokens; -1: 2 % of the window */
 	const char *system;       /* the system prompt, made fresh for each request and never stored */
@@ -728,6 +733,115 @@ BOBBIN_API const struct bobbin_simulation_row *bobbin_simulation_get(const bobbi
 
 /* Releases it. NULL is allowed. */
 BOBBIN_API void bobbin_simulation_free(bobbin_simulation *simulation);
+
+/* ---- Actions: effects that happen once ------------------------------------------------------------------------- */
+
+/*
+ * A journal of what is done to the world outside (a message sent, a payment, a deployment), kept in the store's bobbin.db. An
+ * action is known by its key, which should say where in which run it stands: "run_42:send_digest".
+ *
+ *	int begun = bobbin_action_begin(store, "run_42:send", arguments, len, NULL, &action, &error);
+ *	if (begun == BOBBIN_ACTION_RUN) {              // the intent is on disk: act now
+ *		id = send(…);
+ *		bobbin_action_end(action, BOBBIN_ACTION_DONE, reply, reply_len, id, NULL, &error);
+ *	}                                              // BOBBIN_ACTION_REPLAY: the result is in bobbin_action_info
+ *	bobbin_action_close(action);
+ *
+ * What was begun and never ended is unknown, and is never made again by itself. Nothing is ever removed from the journal.
+ */
+enum bobbin_action_state {
+	BOBBIN_ACTION_BEGUN = 1,   /* somebody is at it */
+	BOBBIN_ACTION_DONE = 2,
+	BOBBIN_ACTION_FAILED = 3,  /* it ended with a failure, which answers later begins too */
+	BOBBIN_ACTION_UNKNOWN = 4, /* whether it happened is not known: bobbin_action_settle */
+	BOBBIN_ACTION_UNDONE = 5,  /* known not to have happened: the next begin makes it */
+};
+
+struct bobbin_action_info {
+	const char *key;
+	int state;               /* enum bobbin_action_state */
+	uint64_t attempts;       /* how often it was begun */
+	int64_t begun_ns, ended_ns; /* since 1970, UTC; ended 0: it has not */
+	const void *result;      /* what bobbin_action_end was given; not in lists */
+	size_t result_len;
+	const char *reference;   /* what the other side calls it ("email_918"); "" */
+	const char *note;        /* why it is unknown, how it was settled; "" */
+	const char *arguments;   /* their beginning */
+};
+
+/* What bobbin_action_begin says. */
+enum bobbin_action_begun {
+	BOBBIN_ACTION_RUN = 1,       /* make the effect now, then bobbin_action_end */
+	BOBBIN_ACTION_REPLAY = 2,    /* done, or failed: the result is recorded */
+	BOBBIN_ACTION_UNSETTLED = 3, /* begun once, never ended: find out, then bobbin_action_end or bobbin_action_again */
+};
+
+struct bobbin_action_options {
+	size_t size;
+	int retry_safe;   /* 1: making it twice does no harm; unknown and failed ones are made again */
+	int64_t wait_ms;  /* how long to wait while somebody else is at it; 0: BOBBIN_EBUSY; -1: as long as it takes */
+};
+#define BOBBIN_ACTION_OPTIONS_INIT {sizeof(struct bobbin_action_options), 0, 0}
+
+/* One action, held by the caller unless it is a replay. */
+typedef struct bobbin_action bobbin_action;
+
+/*
+ * Begins `key` (1 to 512 bytes of UTF-8, no control characters) with `arguments`: JSON is compared as values (order of
+ * members, white space and escapes do not count), anything else as bytes. Returns an enum bobbin_action_begun; the intent
+ * is durable before BOBBIN_ACTION_RUN is said. BOBBIN_ECONFLICT: the key has other arguments. BOBBIN_EBUSY: somebody is at
+ * it. BOBBIN_EINVAL, BOBBIN_ECORRUPT, BOBBIN_EIO, BOBBIN_ENOSPC: nothing was begun.
+ */
+BOBBIN_API int bobbin_action_begin(bobbin_store *store, const char *key, const char *arguments, size_t len,
+	const struct bobbin_action_options *options, bobbin_action **ret_action, struct bobbin_error *error);
+
+/* The record as it is now. */
+BOBBIN_API const struct bobbin_action_info *bobbin_action_info(bobbin_action *action);
+
+/*
+ * The descriptor whose lock keeps the key, -1 for a replay. A process that makes the effect should inherit it: if the holder
+ * is killed, nobody else begins or settles before that process has ended too. Never close it.
+ */
+BOBBIN_API int bobbin_action_fd(const bobbin_action *action);
+
+/*
+ * Ends it: done, failed, unknown or undone, with a result of at most 64 MiB and what the other side calls it (NULL: nothing).
+ * Durable on return; after an error it can be tried again, otherwise the action will be unknown.
+ */
+BOBBIN_API int bobbin_action_end(bobbin_action *action, int state, const void *result, size_t len, const char *reference,
+	const char *note, struct bobbin_error *error);
+
+/* After BOBBIN_ACTION_UNSETTLED, when the effect is known not to have happened: begun anew, make it now. */
+BOBBIN_API int bobbin_action_again(bobbin_action *action, struct bobbin_error *error);
+
+/* Lets go of it; one that was not ended is unknown from then on. NULL is allowed. */
+BOBBIN_API void bobbin_action_close(bobbin_action *action);
+
+/*
+ * Says that an action whose outcome is unknown (or recorded as failed) happened, or did not. Saying the same again is no
+ * error. BOBBIN_ENOTFOUND; BOBBIN_EBUSY while somebody is at it; BOBBIN_ECONFLICT if it is known to be otherwise.
+ */
+BOBBIN_API int bobbin_action_settle(bobbin_store *store, const char *key, int happened, const void *result, size_t len,
+	const char *reference, const char *note, struct bobbin_error *error);
+
+/* Actions of a store. */
+typedef struct bobbin_actions bobbin_actions;
+
+/* Those whose key begins with `prefix` (NULL: all) and, unless it is 0, are in `state`; the newest first. */
+BOBBIN_API int bobbin_actions_open(bobbin_store *store, const char *prefix, int state, bobbin_actions **ret_actions,
+	struct bobbin_error *error);
+/* The one with this key, with its result. BOBBIN_ENOTFOUND. */
+BOBBIN_API int bobbin_actions_find(bobbin_store *store, const char *key, bobbin_actions **ret_actions,
+	struct bobbin_error *error);
+
+/* The next one, NULL at the end; lives until the next call. */
+BOBBIN_API const struct bobbin_action_info *bobbin_actions_next(bobbin_actions *actions);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_actions_close(bobbin_actions *actions);
+
+/* "begun", "done", "failed", "unknown", "undone". */
+BOBBIN_API const char *bobbin_action_state_name(int state);
 
 /* ---- Models and turns ------------------------------------------------------------------------------------------ */
 

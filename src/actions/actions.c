@@ -248,8 +248,8 @@ int action_lock(const struct action *action)
 static int check_result(
 	enum action_state state, struct slice result, struct slice reference, struct bobbin_error *error)
 {
-	if (state != ACTION_DONE && state != ACTION_FAILED && state != ACTION_UNKNOWN)
-		return error_set(error, BOBBIN_EINVAL, "an action ends done, failed or unknown");
+	if (state <= ACTION_BEGUN || state > ACTION_UNDONE)
+		return error_set(error, BOBBIN_EINVAL, "an action ends done, failed, unknown or undone");
 	if (result.len > ACTION_RESULT_BYTES)
 		return error_set(error, BOBBIN_ELIMIT, "a result has at most %u bytes", ACTION_RESULT_BYTES);
 	if (reference.len > ACTION_KEY_BYTES ||

@@ -58,6 +58,7 @@ struct action_record {
 	uint8_t digest[32];    /* SHA-256 of all of them */
 };
 
+#define ACTION_WAIT_FOREVER_MS INT64_C(3155760000000) /* a hundred years */
 struct action_options {
 	bool retry_safe; /* making it twice does no harm: unknown and failed ones are made again */
 	int64_t wait_ms; /* how long to wait for another holder; 0: BOBBIN_EBUSY at once */
@@ -83,8 +84,8 @@ const struct action_record *action_record(const struct action *action);
 int action_lock(const struct action *action);
 
 /*
- * Ends an action that is held: DONE, FAILED or UNKNOWN, with the result (at most ACTION_RESULT_BYTES) and
- * what the other side calls it. Durable on return. After an error it is as if the holder had died: unknown,
+ * Ends an action that is held: DONE, FAILED, UNKNOWN, or UNDONE if it is certain that nothing happened; with the
+ * result (at most ACTION_RESULT_BYTES) and what the other side calls it. Durable on return. After an error it is as if the holder had died: unknown,
  * unless that is tried again.
  */
 int action_end(struct action *action, enum action_state state, struct slice result, struct slice reference,
