@@ -28,7 +28,24 @@
 	X("codex", "rollout files of OpenAI's Codex (~/.codex/sessions), also of 2025", import_is_codex,     \
 		import_codex)                                                                                \
 	X("openai-responses", "requests and responses of OpenAI's Responses API, as recorded",               \
-		import_is_openai_responses, import_openai_responses)
+		import_is_openai_responses, import_openai_responses) \
+	X("swe-agent", "SWE-agent's trajectories (.traj), in three dialects", import_is_swe_agent,           \
+		import_swe_agent)                                                                            \
+	X("mini-swe-agent", "mini-swe-agent's trajectories, documents and bare lists",                       \
+		import_is_mini_swe_agent, import_mini_swe_agent)                                             \
+	X("openhands", "OpenHands' runs and events, of both generations", import_is_openhands,               \
+		import_openhands)                                                                            \
+	X("aider", "aider's chat history in Markdown (.aider.chat.history.md)", import_is_aider,             \
+		import_aider)                                                                                \
+	X("letta", "Letta's agent files (.af)", import_is_letta, import_letta)                               \
+	X("langchain", "LangChain's serialised messages, lists, states and streams", import_is_langchain,    \
+		import_langchain)                                                                            \
+	X("sharegpt", "conversations in ShareGPT's shape, with function calls", import_is_sharegpt,          \
+		import_sharegpt)                                                                             \
+	X("tree", "message trees: Open Assistant's, and ToolBench's searches", import_is_trees,              \
+		import_trees)                                                                                \
+	X("locomo", "LoCoMo's conversations of two people", import_is_locomo, import_locomo)                 \
+	X("longmemeval", "LongMemEval's haystacks of chats", import_is_longmemeval, import_longmemeval)
 
 static const struct reader {
 	const char *name, *about;

@@ -29,4 +29,26 @@ bool import_is_openai_responses(const struct import_probe *probe);
 int import_codex(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 int import_openai_responses(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 
+bool import_is_swe_agent(const struct import_probe *probe);
+bool import_is_mini_swe_agent(const struct import_probe *probe);
+bool import_is_openhands(const struct import_probe *probe);
+bool import_is_aider(const struct import_probe *probe);
+bool import_is_letta(const struct import_probe *probe);
+bool import_is_langchain(const struct import_probe *probe);
+bool import_is_sharegpt(const struct import_probe *probe);
+bool import_is_trees(const struct import_probe *probe);
+bool import_is_locomo(const struct import_probe *probe);
+bool import_is_longmemeval(const struct import_probe *probe);
+
+int import_swe_agent(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_mini_swe_agent(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_openhands(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_aider(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_letta(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_langchain(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_sharegpt(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_trees(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_locomo(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_longmemeval(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+
 #endif

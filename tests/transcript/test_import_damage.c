@@ -300,7 +300,6 @@ static void formats_of_other_products__are_not_taken_for_ours(void **state)
 		"{\"type\":\"session.start\",\"data\":{},\"id\":\"1\",\"parentId\":null}\n",
 		"{\"trajectory\":[],\"history\":[]}",
 		"{\"prompt\":{\"replies\":[]}}",
-		"{\"conversations\":[{\"from\":\"human\",\"value\":\"hi\"}]}",
 	};
 	(void)state;
 
