@@ -3,7 +3,7 @@
  * A log's handle: opening with all ancestors, reading on, closing.
  *
  * Opening is one pass over the file. If it meets a line that says where the inherited messages are, it stops,
- * opens that base, and begins again with it; in logs written by bobbin that is the first line.
+ * opens that base (log_base.c), and begins again with it; in logs written by bobbin that is the first line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +38,7 @@ int log_new(struct store *store, struct slice id, int file, enum log_mode mode, 
 	memcpy(log->id, id.data, id.len);
 	memcpy(log->name, id.data, id.len);
 	memcpy(log->name + id.len, ".jsonl", sizeof(".jsonl"));
+	memcpy(log->stem, id.data, id.len);
 	log->line = (struct session_line)SESSION_LINE_INIT;
 	log->ancestry = (struct session_line)SESSION_LINE_INIT;
 	log->unwritten = (struct session_line)SESSION_LINE_INIT;
@@ -116,143 +117,6 @@ int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error)
 	return rc;
 }
 
-/* ---- Ancestors -------------------------------------------------------------------------------------------
- */
-
-static int open_log(struct store *store, struct slice id, enum log_mode mode, const struct log_chain *below,
-	struct log **ret_log, struct bobbin_error *error);
-
-static int open_base(struct log *log, const char *id, const struct log_chain *chain, struct log **ret_base,
-	struct bobbin_error *error)
-{
-	for (const struct log_chain *at = chain; at; at = at->below)
-		if (strcmp(at->id, id) == 0)
-			return error_set(error, BOBBIN_ECORRUPT, "%s: its ancestors form a circle through %s",
-				log->name, id);
-	if (chain->depth >= LIMIT_FORK_DEPTH)
-		return error_set(
-			error, BOBBIN_ECORRUPT, "%s: more than %d ancestors", log->name, LIMIT_FORK_DEPTH);
-	int rc = open_log(log->store, slice_of(id), LOG_READ, chain, ret_base, error);
-	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED)
-		rc = error_set(error, BOBBIN_ECORRUPT,
-			"%s: the session it was forked from, %s, is missing: put %s.jsonl back", log->name,
-			id, id);
-	else if (rc)
-		error_prefix(error, "%s: its ancestor", log->name);
-	return rc;
-}
-
-/* The own node of `base` whose record ends at `end`, or NODE_NONE. */
-static uint32_t node_ending_at(const struct index *base, uint64_t end)
-{
-	uint32_t low = base->base_count, high = index_count(base);
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		struct index_node node = index_node(base, middle);
-		if (node.offset + node.length < end)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	struct index_node node = index_node(base, low);
-	return low < index_count(base) && node.offset + node.length == end ? low : NODE_NONE;
-}
-
-static int not_what_was_forked(
-	const struct log *log, const struct session_line *said, struct bobbin_error *error)
-{
-	return error_set(error, BOBBIN_ECORRUPT,
-		"%s: %s of %s is not what was forked any more (the hash of the record that ends at byte %llu "
-		"differs)",
-		log->name, said->through, said->base_id, (unsigned long long)said->parent_end);
-}
-
-static int resolve_pinned(struct log *log, const struct session_line *said, const struct log_chain *chain,
-	uint32_t *ret_through, struct bobbin_error *error)
-{
-	struct log *base = NULL;
-	int rc = open_base(log, said->base_id, chain, &base, error);
-
-	if (rc)
-		return rc;
-	uint32_t through = node_ending_at(&base->index, said->parent_end);
-	struct index_node node = index_node(&base->index, through);
-	if (through == NODE_NONE || node.seq != said->parent_seq || node.chain != said->parent_hash ||
-		(uint64_t)node.depth + 1 != said->forked_at ||
-		index_find(&base->index, slice_of(said->through)) == NODE_NONE) {
-		log_free(base);
-		return not_what_was_forked(log, said, error);
-	}
-	log->base = base;
-	log->ancestry = *said;
-	*ret_through = through;
-	return 0;
-}
-
-/* A log that only says of how many messages it began with: those of its parent's line, as it is now. */
-static int resolve_count(struct log *log, const struct session_line *said, const struct log_chain *chain,
-	uint32_t *ret_through, struct bobbin_error *error)
-{
-	struct log *base = NULL;
-	char id[PATH_ID_BYTES];
-	int rc = open_base(log, said->parent_id, chain, &base, error);
-
-	if (rc)
-		return rc;
-	uint32_t through =
-		index_ancestor(&base->index, base->index.state.head, (uint32_t)said->forked_at - 1);
-	if (through == NODE_NONE) {
-		rc = error_set(error, BOBBIN_ECORRUPT, "%s: forked at %llu, but %s has fewer messages",
-			log->name, (unsigned long long)said->forked_at, said->parent_id);
-		log_free(base);
-		return rc;
-	}
-	if ((rc = log_node_id(base, through, id, error)) < 0) {
-		log_free(base);
-		return rc;
-	}
-	while (through < base->index.base_count) {
-		struct log *above = base;
-		base = above->base;
-		above->base = NULL;
-		log_free(above);
-	}
-	struct index_node node = index_node(&base->index, through);
-	log->base = base;
-	log->ancestry = *said;
-	log->ancestry.pinned = true;
-	memcpy(log->ancestry.base_id, base->id, sizeof(log->ancestry.base_id));
-	memcpy(log->ancestry.through, id, sizeof(log->ancestry.through));
-	log->ancestry.parent_seq = node.seq;
-	log->ancestry.parent_end = node.offset + node.length;
-	log->ancestry.parent_hash = node.chain;
-	*ret_through = through;
-	return 0;
-}
-
-int log_begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
-	struct bobbin_error *error)
-{
-	uint32_t through = NODE_NONE, count = 0;
-	int rc = 0;
-
-	index_release(&log->index);
-	index_init(&log->index, NULL, 0, NODE_NONE);
-	log->has_pending = false;
-	log_free(log->base);
-	log->base = NULL;
-	if (said->has_parent && said->forked_at > 0)
-		rc = said->pinned ? resolve_pinned(log, said, chain, &through, error)
-				  : resolve_count(log, said, chain, &through, error);
-	if (rc || !log->base)
-		return rc;
-	/* All nodes up to the cut in the file; which of them belong to this session is index_has's to say. */
-	count = through + 1;
-	index_init(&log->index, &log->base->index, count, through);
-	return 0;
-}
-
 int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error)
 {
 	struct meta meta;
@@ -285,23 +149,26 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 {
 	struct session_line said = SESSION_LINE_INIT;
 	uint64_t size;
-	int rc = log_attach_index(log, chain, error);
+	int rc = log->raw ? 0 : log_attach_index(log, chain, error);
 
 	for (int pass = 0; !rc && pass < LOAD_PASSES_MAX; pass++) {
 		rc = log_check_file(log, &size, error);
+		log->loading = !log->raw;
 		if (!rc)
 			rc = log_read_on(log, size, error);
+		log->loading = false;
 		if (rc < 0)
 			return rc;
 		if (rc == SCAN_STOP)
 			said = log->line;
 		else if ((rc = log_read_unwritten(log, &said, error)) < 0)
 			return rc;
-		else if (!said.has_parent || !said.forked_at || log->base) {
+		else if (!said.has_parent || !said.forked_at || log->base || log->parent_lost) {
 			settle_unwritten(log, &said);
 			log_set_info(log);
 			/* Before anything is saved: what was read on under a failing index is not true. */
-			if ((rc = log_checked(log, 0, error)) == 0)
+			rc = log_checked(log, 0, error);
+			if (!rc && !log->raw)
 				log_save_index(log, true);
 			return rc;
 		}
@@ -332,7 +199,25 @@ static int check_mode(const struct store *store, const struct log *log, struct b
 	return 0;
 }
 
-static int open_log(struct store *store, struct slice id, enum log_mode mode, const struct log_chain *below,
+static void name_copy(struct log *log, const char *name)
+{
+	char stem[LOG_NAME_BYTES];
+
+	log_copy_name(log->id, stem);
+	stem[strlen(stem) - strlen(".jsonl")] = '\0';
+	memcpy(log->stem, stem, sizeof(stem));
+	memcpy(log->name, name, strlen(name) + 1);
+	log->is_copy = true;
+}
+
+/* How a log is opened. */
+struct opening {
+	enum log_mode mode;
+	bool raw, salvage;
+	const char *copy; /* the file of that name, which holds a copy of what the session inherits; NULL: its log */
+};
+
+static int open_log(struct store *store, struct slice id, struct opening how, const struct log_chain *below,
 	struct log **ret_log, struct bobbin_error *error)
 {
 	char name[LOG_NAME_BYTES];
@@ -345,18 +230,24 @@ static int open_log(struct store *store, struct slice id, enum log_mode mode, co
 			LIMIT_SESSION_ID_BYTES);
 	memcpy(name, id.data, id.len);
 	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
+	if (how.copy)
+		memcpy(name, how.copy, strlen(how.copy) + 1);
 	int rc = file_open(store->platform, store->dir, name,
-		(mode == LOG_WRITE ? O_RDWR : O_RDONLY) | O_APPEND, &file, NULL, error);
+		(how.mode == LOG_WRITE ? O_RDWR : O_RDONLY) | O_APPEND, &file, NULL, error);
 	if (rc == BOBBIN_ENOTFOUND)
 		return error_set(
 			error, rc, "there is no session %.*s in %s", (int)id.len, id.data, store->path);
-	if (rc || (rc = log_new(store, id, file, mode, &log, error)) < 0)
+	if (rc || (rc = log_new(store, id, file, how.mode, &log, error)) < 0)
 		return rc;
+	log->raw = how.raw;
+	log->salvage = how.salvage;
+	if (how.copy)
+		name_copy(log, how.copy);
 	struct log_chain chain = {log->id, below, below ? below->depth + 1 : 0};
 	rc = check_mode(store, log, error);
 	if (!rc)
 		rc = log_load(log, &chain, error);
-	if (!rc && mode == LOG_WRITE && log->line.version > LOG_VERSION)
+	if (!rc && how.mode == LOG_WRITE && log->line.version > LOG_VERSION)
 		rc = error_set(error, BOBBIN_EREADONLY,
 			"%s was written by a newer version (v %llu); it can only be read", name,
 			(unsigned long long)log->line.version);
@@ -368,10 +259,30 @@ static int open_log(struct store *store, struct slice id, enum log_mode mode, co
 	return 0;
 }
 
+int log_open_below(struct store *store, struct slice id, const struct log *above,
+	const struct log_chain *below, struct log **ret_log, struct bobbin_error *error)
+{
+	const struct opening how = {LOG_READ, above->raw, above->salvage, NULL};
+
+	return open_log(store, id, how, below, ret_log, error);
+}
+
+int log_open_copy(struct store *store, const char *id, const char *name, bool raw, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	return open_log(store, slice_of(id), (struct opening){LOG_READ, raw, false, name}, NULL, ret_log, error);
+}
+
 int log_open(struct store *store, struct slice id, enum log_mode mode, struct log **ret_log,
 	struct bobbin_error *error)
 {
-	return open_log(store, id, mode, NULL, ret_log, error);
+	return open_log(store, id, (struct opening){mode, false, false, NULL}, NULL, ret_log, error);
+}
+
+int log_open_raw(struct store *store, struct slice id, bool salvage, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	return open_log(store, id, (struct opening){LOG_READ, true, salvage, NULL}, NULL, ret_log, error);
 }
 
 /* What has the name is what was opened, or it is an error; so one look tells both who it is and how long. */
@@ -470,6 +381,11 @@ void log_close(struct log *log)
 const struct log_info *log_info(const struct log *log)
 {
 	return &log->info;
+}
+
+struct log_lost log_lost(const struct log *log)
+{
+	return (struct log_lost){log->header_lost, log->parent_lost};
 }
 
 struct log *log_base(const struct log *log)

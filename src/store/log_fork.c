@@ -137,6 +137,9 @@ static int make_child(struct log *parent, struct log *holder, struct session_lin
 	rc = log_check_file(parent, &size, error);
 	if (!rc)
 		rc = log_check_file(holder, &size, error);
+	if (rc == BOBBIN_ENOTFOUND && holder != parent)
+		error_set(error, rc, "%s was deleted since %s was opened: open %s anew", holder->name, parent->id,
+			parent->id);
 	if (!rc && sync == STORE_SYNC_FULL)
 		rc = sync_ancestors(holder, error);
 	if (!rc)

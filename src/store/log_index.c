@@ -40,7 +40,7 @@ void log_mark_unsynced(const struct log *log)
 
 	if (dir < 0)
 		return;
-	mark_name(log->id, name);
+	mark_name(log->stem, name);
 	if (file_open(log->platform, dir, name, O_WRONLY | O_CREAT | O_APPEND, &file, NULL, NULL) == 0)
 		file_close(log->platform, file);
 	file_close(log->platform, dir);
@@ -51,21 +51,31 @@ bool log_is_marked_unsynced(const struct log *log, int dir)
 	struct file_info info;
 	char name[LOG_NAME_BYTES];
 
-	mark_name(log->id, name);
+	mark_name(log->stem, name);
 	return log->platform->info_at(log->platform->context, dir, name, &info) == 0;
+}
+
+static void forget(const struct store *store, int dir, const char *stem)
+{
+	char name[LOG_NAME_BYTES];
+
+	index_name(stem, name);
+	store->platform->unlink_at(store->platform->context, dir, name, 0);
+	mark_name(stem, name);
+	store->platform->unlink_at(store->platform->context, dir, name, 0);
 }
 
 void store_forget_caches(const struct store *store, const char *id)
 {
-	char name[LOG_NAME_BYTES];
+	char stem[LOG_NAME_BYTES];
 	int dir = store_cache_dir(store, false);
 
 	if (dir < 0)
 		return;
-	index_name(id, name);
-	store->platform->unlink_at(store->platform->context, dir, name, 0);
-	mark_name(id, name);
-	store->platform->unlink_at(store->platform->context, dir, name, 0);
+	forget(store, dir, id);
+	log_copy_name(id, stem);
+	stem[strlen(stem) - strlen(".jsonl")] = '\0';
+	forget(store, dir, stem);
 	file_close(store->platform, dir);
 }
 
@@ -118,7 +128,7 @@ bool log_index_fits(const struct log *log, const struct index_trailer *trailer, 
 	       first == trailer->first_crc && last == trailer->last_crc;
 }
 
-static struct index_file *open_file(const struct log *log)
+struct index_file *log_open_index(const struct log *log)
 {
 	struct index_file *file;
 	char name[LOG_NAME_BYTES];
@@ -126,7 +136,7 @@ static struct index_file *open_file(const struct log *log)
 
 	if (dir < 0)
 		return NULL;
-	index_name(log->id, name);
+	index_name(log->stem, name);
 	int rc = file_open(log->platform, dir, name, O_RDONLY, &descriptor, NULL, NULL);
 	file_close(log->platform, dir);
 	return rc || index_file_open(log->platform, descriptor, &file) < 0 ? NULL : file;
@@ -148,7 +158,7 @@ static bool read_line(struct index_file *file, struct session_line *ret_line)
  */
 
 /* The covered part of the log, into an index of its own. */
-static int reload(void *data, struct index *ret_index)
+int log_reload_index(void *data, struct index *ret_index)
 {
 	const struct log *log = data;
 	uint64_t covered = index_file_trailer(log->index.prefix->file)->state.position.offset;
@@ -161,6 +171,7 @@ static int reload(void *data, struct index *ret_index)
 		.file = log->file,
 		.line = SESSION_LINE_INIT,
 		.ancestry = log->ancestry,
+		.is_copy = log->is_copy,
 		.base = log->base,
 		.index = *ret_index};
 	memcpy(shadow->id, log->id, sizeof(shadow->id));
@@ -215,7 +226,7 @@ static void start_over(struct log *log)
 
 int log_attach_index(struct log *log, const struct log_chain *chain, struct bobbin_error *error)
 {
-	struct index_file *file = open_file(log);
+	struct index_file *file = log_open_index(log);
 	struct file_info info;
 	int rc = file ? 0 : BOBBIN_ENOTFOUND;
 
@@ -228,7 +239,7 @@ int log_attach_index(struct log *log, const struct log_chain *chain, struct bobb
 	if (!rc && !stands_on_its_base(log, index_file_trailer(file)))
 		rc = BOBBIN_ENOTFOUND;
 	if (!rc)
-		rc = index_attach(&log->index, file, reload, log);
+		rc = index_attach(&log->index, file, log_reload_index, log);
 	if (!rc) {
 		log->saved_bytes = log->index.state.position.offset;
 		log->saved_records = index_record_count(&log->index);

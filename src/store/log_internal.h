@@ -9,7 +9,7 @@
 #include "store/log.h"
 #include "tokens/counter.h"
 
-#define LOG_NAME_BYTES (LIMIT_SESSION_ID_BYTES + 16)
+#define LOG_NAME_BYTES (LIMIT_SESSION_ID_BYTES + 24) /* .ID.base.jsonl.tmp and the like */
 
 struct log {
 	struct store *store;
@@ -18,11 +18,17 @@ struct log {
 	enum log_mode mode;
 	char id[LIMIT_SESSION_ID_BYTES + 1];
 	char name[LOG_NAME_BYTES]; /* of the file */
+	char stem[LOG_NAME_BYTES]; /* of its caches' names: the file's, without .jsonl */
+	bool is_copy;		   /* the file is what session `id` inherits, copied (log_materialize.c) */
 	uint64_t device, inode;
 	bool loose;	  /* others may read the file: the first append changes that */
 	bool sync_failed; /* closed for writing */
 	bool broken;	  /* the file is not what was read from it any more */
 	bool appended;	  /* meta.json is behind */
+	bool raw;	  /* read from the log's bytes alone: no index file is read or written */
+	bool salvage;	  /* also without a header or ancestors that can be trusted (log_repair.h) */
+	bool header_lost; /* what the header said is lost … */
+	bool parent_lost; /* … or what it was forked from cannot be used */
 
 	struct session_line line;      /* what the log itself says */
 	struct session_line ancestry;  /* where the inherited messages are, as they were found */
@@ -38,6 +44,8 @@ struct log {
 	bool sealing;	      /* under the lock: what ends the file will not go on */
 	uint64_t saved_bytes; /* an index file is known to cover so much of the log */
 	uint32_t saved_records;
+	uint64_t synced_bytes; /* so much of the log is known to be durable */
+	bool loading;	       /* what is read goes to the index file as it comes */
 
 	struct token_counter counted_by; /* name and facts of the exact counter … */
 	uint64_t *token_sums; /* … whose counts along the line these are, by node; UINT64_MAX: not yet counted
@@ -54,6 +62,20 @@ void log_free(struct log *log); /* without writing anything; NULL allowed */
 void log_drop_pending(struct log *log); /* forgets an unterminated line, to be looked at again */
 int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error);
 
+/* Opens a file that holds a copy of what session `id` inherits. BOBBIN_ENOTFOUND. */
+int log_open_copy(struct store *store, const char *id, const char *name, bool raw, struct log **ret_log,
+	struct bobbin_error *error);
+/* ID.base.jsonl: the name of such a file. */
+void log_copy_name(const char *id, char ret_name[LOG_NAME_BYTES]);
+/* Gives a session a copy of its own of what it inherits, if it inherits anything and has none (log_materialize.c). On
+ * return the copy is durable but for its name. Nobody may delete the ancestors meanwhile (the store's lock). */
+int log_copy_base(struct store *store, const char *id, struct bobbin_error *error);
+/* Whether it has one, and opens with it. BOBBIN_ENOMEM. */
+int log_stands_alone(struct store *store, const char *id, bool *ret_alone);
+/* The node that a fork's header names, in the file of `base` itself; NODE_NONE: it is not there, or not what was
+ * forked. */
+uint32_t log_find_pinned(const struct log *base, const struct session_line *said);
+
 /* Finds the base and reads the whole log. `above`: the logs this one is opened for, to see cycles. */
 struct log_chain {
 	const char *id;
@@ -61,6 +83,9 @@ struct log_chain {
 	unsigned depth;
 };
 int log_load(struct log *log, const struct log_chain *above, struct bobbin_error *error);
+/* Opens an ancestor, for reading. */
+int log_open_below(struct store *store, struct slice id, const struct log *above,
+	const struct log_chain *below, struct log **ret_log, struct bobbin_error *error);
 
 /* ---- The index file (log_index.c, log_save.c): a cache, so that none of it can fail a call ---- */
 
@@ -81,6 +106,11 @@ void index_name(const char *id, char ret_name[LOG_NAME_BYTES]);
 
 /* Writes what came since, if that is much. What was read must be durable; `unsynced`: it is synced first. */
 void log_save_index(struct log *log, bool unsynced);
+/* While a log is read: writes what has come, if it is much to keep in memory, and lets it go. */
+void log_spare_memory(struct log *log);
+struct index_file;
+struct index_file *log_open_index(const struct log *log); /* NULL: there is none */
+int log_reload_index(void *data, struct index *ret_index); /* index_attach's: data is the log */
 
 /* A sync failed: the kernel may have forgotten what it could not write, and later syncs say nothing of that. From then
  * on no index file covers more of this log. */
@@ -113,6 +143,13 @@ int log_take_line(void *data, const struct scan_line *line, struct bobbin_error 
  * (log_create.c). */
 int log_make_file(struct store *store, const char *id, struct slice first_line, bool durable, int *ret_file,
 	struct bobbin_error *error);
+/* The same with all that `fill` writes into the file, which is open for appending. */
+struct log_filling {
+	int (*fill)(void *data, int file, const char *name, struct bobbin_error *error);
+	void *data;
+};
+int log_make_filled(struct store *store, const char *id, const struct log_filling *filling, bool durable,
+	int *ret_file, struct bobbin_error *error);
 int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file,
 	struct bobbin_error *error);
 int log_create_line(struct store *store, const struct log_create_options *options,

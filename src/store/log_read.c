@@ -238,7 +238,7 @@ int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t c
 	if ((size_t)got != length || crc32c(0, bytes, length) != crc) {
 		/* Should it be the index that is wrong: opened anew, the log is read. */
 		if (log->index.prefix)
-			store_discard_index(log->store, log->id);
+			store_discard_index(log->store, log->stem);
 		return error_set_at(error, BOBBIN_ECORRUPT, 0, offset,
 			"%s: the record at byte %llu is not what it was when the log was opened", log->name,
 			(unsigned long long)offset);

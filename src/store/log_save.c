@@ -16,6 +16,8 @@
 #define CHUNK_NODES 8192 /* of a file that is written anew: about 1.5 MB in memory */
 #define RUNS_OF_A_SIZE 4 /* runs within a factor of 4 become one */
 #define PIECE_BYTES (1u << 20)
+/* Keys that stay in memory while a log is read, or each id would be looked for in the file: 10 MiB. */
+#define KEYS_KEPT_MAX (1u << 19)
 
 /* One writing. */
 struct saving {
@@ -491,6 +493,34 @@ static bool is_much(const struct log *log)
 		       bytes > log->saved_bytes);
 }
 
+/* Makes what was read durable: all that there is now, so that it need not be done again soon. */
+static bool sync_read(struct log *log)
+{
+	const struct platform *platform = log->platform;
+	struct file_info info;
+
+	if (log->index.state.position.offset <= log->synced_bytes)
+		return true;
+	if (platform->info(platform->context, log->file, &info) < 0)
+		info.size = log->index.state.position.offset;
+	if (platform->sync_data(platform->context, log->file) < 0)
+		return false;
+	log->synced_bytes = info.size;
+	return true;
+}
+
+/* From now on the entries are read from the file that has just been written. */
+static void move_to_file(struct log *log)
+{
+	const struct index *index = &log->index;
+	struct index_file *file = log_open_index(log);
+	const struct index_trailer *trailer = file ? index_file_trailer(file) : NULL;
+
+	if (!file || !index_same_state(&trailer->state, &index->state) || !agrees(log, trailer) ||
+		index_move(&log->index, file, KEYS_KEPT_MAX, log_reload_index, log) < 0)
+		index_file_close(file);
+}
+
 void log_save_index(struct log *log, bool unsynced)
 {
 	const struct platform *platform = log->platform;
@@ -499,7 +529,7 @@ void log_save_index(struct log *log, bool unsynced)
 	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || log->broken || log->has_pending ||
 		log->index.state.position.tail_open || !is_much(log))
 		return;
-	if (unsynced && platform->sync_data(platform->context, log->file) < 0) {
+	if (unsynced && !sync_read(log)) {
 		log_mark_unsynced(log);
 		return;
 	}
@@ -513,9 +543,18 @@ void log_save_index(struct log *log, bool unsynced)
 	/* Also when it fails: it is tried again when there is as much more. */
 	log->saved_bytes = log->index.state.position.offset;
 	log->saved_records = index_record_count(&log->index);
-	index_name(log->id, name);
+	index_name(log->stem, name);
 	int rc = save_more(log, dir, name);
 	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_ELIMIT)
-		save_anew(log, dir, name);
+		rc = save_anew(log, dir, name);
 	file_close(platform, dir);
+	if (!rc && index_resident_count(&log->index) >= log->store->index_memory)
+		move_to_file(log);
+}
+
+void log_spare_memory(struct log *log)
+{
+	/* What was read on under a failing index is not true; who reads will be told. */
+	if (index_resident_count(&log->index) >= log->store->index_memory && !index_has_failed(&log->index))
+		log_save_index(log, true);
 }

@@ -80,7 +80,7 @@ static int take_session_line(struct taking *taking, const struct json *value)
 	if (!first)
 		line.created[0] = '\0'; /* its ts is when it was added */
 	session_line_merge(&log->line, &line);
-	log->index.repaired = log->line.repaired_from[0] != '\0';
+	log->index.repaired = log->line.repaired_from[0] != '\0' || log->is_copy;
 	if (log->line.has_parent && log->line.forked_at && !log->parent_lost &&
 		!same_ancestry(&log->ancestry, &log->line))
 		return SCAN_STOP;
@@ -257,6 +257,9 @@ static int take_text(struct taking *taking)
 int log_take_line(void *data, const struct scan_line *line, struct bobbin_error *error)
 {
 	struct taking taking = {.log = data, .line = line, .error = error};
+
+	if (taking.log->loading)
+		log_spare_memory(taking.log);
 	int rc = line->data ? take_text(&taking) : fault(&taking, FAULT_TOO_LONG, true);
 
 	arena_reset(&taking.log->scratch);

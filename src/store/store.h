@@ -7,6 +7,7 @@
  *	  main.jsonl        the log (log.h): the truth
  *	  main.meta.json    what lists show: a cache (meta.h)
  *	  main.turn         empty; flock(2) on it is the session's turn lock
+ *	  main.base.jsonl   what a fork inherits, copied, once its parent is deleted
  *	  main/  blobs/  .cache/  bobbin.db      workspace, blobs, caches, facts: of other rooms
  *	  .lock             empty; flock(2) on it orders fork and delete
  *
@@ -43,12 +44,16 @@ struct store_options {
 	uint64_t index_step;   /* bytes of a log that may come after what its index file covers; 0:
 				* STORE_INDEX_STEP
 				*/
+	uint32_t index_memory; /* records whose entries a handle keeps in memory before they are left to the
+				* index file; 0: STORE_INDEX_MEMORY
+				*/
 	uint32_t catalogue_step; /* logs that a list opens, from which on it writes a new catalogue; 0:
 				  * STORE_CATALOGUE_STEP
 				  */
 };
 #define STORE_INDEX_STEP (256u << 10)
 #define STORE_INDEX_RECORDS 256 /* likewise, records */
+#define STORE_INDEX_MEMORY 8192 /* about 1.5 MiB */
 #define STORE_CATALOGUE_STEP 64
 
 struct store;
@@ -102,7 +107,7 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 	struct bobbin_error *error);
 
 /*
- * Deletes a session's log, meta, turn lock, caches and memory file. Its workspace folder is removed if it is
+ * Deletes a session's log, what it has as a copy, meta, turn lock, caches and memory file. Its workspace folder is removed if it is
  * empty or flat; blobs stay. BOBBIN_EREFUSED names a fork that refers to it (from the headers of all logs,
  * not from caches), or a log that cannot be read and so may be one; BOBBIN_EBUSY while a turn or an append
  * runs; BOBBIN_ENOTFOUND if nothing of it is there, also nothing that a deletion left when it was killed;
@@ -110,6 +115,11 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
  * On return with 0 the folder is synced: it will not come back.
  */
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error);
+/* The same, and forks do not keep it: each that has none gets a copy of what it inherits first, ID.base.jsonl, durable
+ * before anything is deleted. Their own logs are not touched. That takes as long as writing what they inherit, and
+ * nobody can fork or delete meanwhile. If it fails, what was copied stays and does no harm. BOBBIN_ECORRUPT: a fork
+ * cannot be read. */
+int store_delete_materialized(struct store *store, struct slice id, struct bobbin_error *error);
 /* The same for a session without a record, from which nothing can be inherited: only if its log has exactly
  * `bytes`, those of its header, else BOBBIN_ECONFLICT. Forks are not looked for. */
 int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error);

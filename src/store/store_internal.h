@@ -3,6 +3,7 @@
 #ifndef STORE_STORE_INTERNAL_H
 #define STORE_STORE_INTERNAL_H
 
+#include "store/header.h"
 #include "store/store.h"
 
 struct store {
@@ -11,6 +12,7 @@ struct store {
 	int dir;
 	enum store_sync sync;
 	uint64_t index_step;
+	uint32_t index_memory;
 	uint32_t catalogue_step;
 };
 
@@ -24,5 +26,33 @@ void store_discard_index(const struct store *store, const char *id);
 #define STORE_LOCK_NAME                                                                                      \
 	".lock" /* held exclusively by fork and delete: no parent vanishes under a new fork                  \
 		 */
+
+#define STORE_LOG_SUFFIX ".jsonl"
+#define STORE_HEAD_BYTES 8192 /* the longest header line we write has about 7,000 */
+
+/* The logs of the folder, newest first (store_list.c). Whoever asks frees `found`. */
+struct store_found {
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	struct file_info info;
+};
+struct store_listing {
+	struct store *store;
+	struct store_found *found;
+	size_t count, cap;
+	int error;
+};
+int store_find_logs(struct store_listing *listing, struct bobbin_error *error);
+
+/* What the first and the last lines of a log say. */
+struct store_ends {
+	struct session_line line; /* the header, if there is one */
+	bool has_header, damaged;
+	uint64_t last_seq;
+};
+int store_read_ends(
+	struct store *store, const struct store_found *found, struct store_ends *ret_ends, struct bobbin_error *error);
+/* The lineage of a log without a header on its first line: only the whole log tells it. */
+int store_read_lineage(struct store *store, const struct store_found *found, struct session_line *line,
+	struct bobbin_error *error);
 
 #endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a fork inherits: finding the log that has it, and the message in it that the fork's header names.
+ *
+ *	X.base.jsonl       what X inherits, copied, if X has a copy of its own (log_materialize.c)
+ *	BASE.jsonl         else the log that the header names
+ *
+ * A copy is tried first and counts only if it has what was forked; so one that a deletion left behind for a
+ * session that had the same id harms nobody. It is looked for once more if the other log is gone, since it is
+ * made before that one is deleted. In a copy records stand elsewhere than in the log they come from, so the
+ * message is found by its number there; the chained hash then says whether it, and all before it, is the same.
+ */
+#include "base/buffer.h"
+#include "store/log_internal.h"
+#include "store/store_internal.h"
+
+void log_copy_name(const char *id, char ret_name[LOG_NAME_BYTES])
+{
+	size_t len = strlen(id);
+
+	memcpy(ret_name, id, len);
+	memcpy(ret_name + len, ".base.jsonl", sizeof(".base.jsonl"));
+}
+
+/* BOBBIN_ENOTFOUND if it has none, or none that can be used. */
+static int open_copy(struct log *log, struct log **ret_copy, struct bobbin_error *error)
+{
+	char name[LOG_NAME_BYTES];
+
+	if (log->is_copy)
+		return BOBBIN_ENOTFOUND;
+	log_copy_name(log->id, name);
+	int rc = log_open_copy(log->store, log->id, name, log->raw, ret_copy, NULL);
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(error, rc, "out of memory");
+	return rc ? BOBBIN_ENOTFOUND : 0;
+}
+
+static int open_base(struct log *log, const char *id, const struct log_chain *chain, struct log **ret_base,
+	struct bobbin_error *error)
+{
+	for (const struct log_chain *at = chain; at; at = at->below)
+		if (strcmp(at->id, id) == 0)
+			return error_set(error, BOBBIN_ECORRUPT, "%s: its ancestors form a circle through %s",
+				log->name, id);
+	if (chain->depth >= LIMIT_FORK_DEPTH)
+		return error_set(
+			error, BOBBIN_ECORRUPT, "%s: more than %d ancestors", log->name, LIMIT_FORK_DEPTH);
+	int rc = log_open_below(log->store, slice_of(id), log, chain, ret_base, error);
+	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED)
+		rc = error_set(error, BOBBIN_ECORRUPT,
+			"%s: the session it was forked from, %s, is missing: put %s.jsonl back", log->name,
+			id, id);
+	else if (rc)
+		error_prefix(error, "%s: its ancestor", log->name);
+	return rc;
+}
+
+/* ---- The message that a header names ---------------------------------------------------------------------
+ */
+
+/* The own node of `base` whose record ends at `end`, or NODE_NONE. */
+static uint32_t node_ending_at(const struct index *base, uint64_t end)
+{
+	uint32_t low = base->base_count, high = index_count(base);
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		struct index_node node = index_node(base, middle);
+		if (node.offset + node.length < end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	struct index_node node = index_node(base, low);
+	return low < index_count(base) && node.offset + node.length == end ? low : NODE_NONE;
+}
+
+static uint32_t node_numbered(const struct index *base, uint64_t seq)
+{
+	struct buffer name = BUFFER_INIT(32);
+	uint32_t node = NODE_NONE;
+
+	buffer_addf(&name, "m%llu", (unsigned long long)seq);
+	if (!buffer_error(&name))
+		node = index_find(base, buffer_slice(&name));
+	buffer_release(&name);
+	return node;
+}
+
+uint32_t log_find_pinned(const struct log *base, const struct session_line *said)
+{
+	const struct index *index = &base->index;
+	uint32_t through = base->is_copy ? node_numbered(index, said->parent_seq)
+					 : node_ending_at(index, said->parent_end);
+	struct index_node node = index_node(index, through);
+
+	if (through == NODE_NONE || node.seq != said->parent_seq || node.chain != said->parent_hash ||
+		(uint64_t)node.depth + 1 != said->forked_at ||
+		index_find(index, slice_of(said->through)) == NODE_NONE)
+		return NODE_NONE;
+	return through;
+}
+
+/* Closes the logs above the one whose own file has the node. */
+static struct log *holder_of(struct log *base, uint32_t node)
+{
+	while (node < base->index.base_count) {
+		struct log *above = base;
+		base = above->base;
+		above->base = NULL;
+		log_free(above);
+	}
+	return base;
+}
+
+static int not_what_was_forked(
+	const struct log *log, const struct session_line *said, struct bobbin_error *error)
+{
+	return error_set(error, BOBBIN_ECORRUPT,
+		"%s: %s of %s is not what was forked any more (the hash of the record that ends at byte %llu "
+		"differs)",
+		log->name, said->through, said->base_id, (unsigned long long)said->parent_end);
+}
+
+static void take_base(
+	struct log *log, struct log *base, const struct session_line *said, uint32_t through, uint32_t *ret_through)
+{
+	log->base = holder_of(base, through);
+	log->ancestry = *said;
+	/* All of a copy is from before the fork. */
+	if (log->base->is_copy)
+		log->ancestry.parent_size = log->base->index.state.position.offset;
+	*ret_through = through;
+}
+
+/* From its own copy. BOBBIN_ENOTFOUND: it has none that fits. */
+static int resolve_copied(
+	struct log *log, const struct session_line *said, uint32_t *ret_through, struct bobbin_error *error)
+{
+	struct log *copy = NULL;
+	int rc = open_copy(log, &copy, error);
+
+	if (rc)
+		return rc;
+	uint32_t through = log_find_pinned(copy, said);
+	rc = log_checked(copy, through == NODE_NONE ? BOBBIN_ENOTFOUND : 0, error);
+	if (rc) {
+		log_free(copy);
+		return rc;
+	}
+	take_base(log, copy, said, through, ret_through);
+	return 0;
+}
+
+static int resolve_pinned(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	uint32_t *ret_through, struct bobbin_error *error)
+{
+	struct log *base = NULL;
+	int rc = resolve_copied(log, said, ret_through, error);
+
+	if (rc != BOBBIN_ENOTFOUND)
+		return rc;
+	rc = open_base(log, said->base_id, chain, &base, error);
+	if (rc == BOBBIN_ECORRUPT) {
+		struct bobbin_error ignored;
+		int copied = resolve_copied(log, said, ret_through, &ignored);
+		if (copied != BOBBIN_ENOTFOUND)
+			return copied == BOBBIN_ENOMEM ? error_set(error, copied, "out of memory") : copied;
+	}
+	if (rc)
+		return rc;
+	uint32_t through = log_find_pinned(base, said);
+	/* Forked from what the base itself has only as a copy. */
+	if (through == NODE_NONE && base->base && base->base->is_copy)
+		through = log_find_pinned(base->base, said);
+	rc = through == NODE_NONE ? not_what_was_forked(log, said, error) : 0;
+	/* What could not be read has not changed for that. */
+	if ((rc = log_checked(base, rc, error)) < 0) {
+		log_free(base);
+		return rc;
+	}
+	take_base(log, base, said, through, ret_through);
+	return 0;
+}
+
+/* A log that only says of how many messages it began with: those of its parent's line, as it is now. */
+static int resolve_count(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	uint32_t *ret_through, struct bobbin_error *error)
+{
+	struct log *base = NULL;
+	char id[PATH_ID_BYTES];
+	int rc = open_base(log, said->parent_id, chain, &base, error);
+
+	if (rc)
+		return rc;
+	uint32_t through =
+		index_ancestor(&base->index, base->index.state.head, (uint32_t)said->forked_at - 1);
+	if (through == NODE_NONE) {
+		rc = error_set(error, BOBBIN_ECORRUPT, "%s: forked at %llu, but %s has fewer messages",
+			log->name, (unsigned long long)said->forked_at, said->parent_id);
+		rc = log_checked(base, rc, error);
+		log_free(base);
+		return rc;
+	}
+	if ((rc = log_node_id(base, through, id, error)) < 0) {
+		log_free(base);
+		return rc;
+	}
+	take_base(log, base, said, through, ret_through);
+	struct index_node node = index_node(&log->base->index, through);
+	log->ancestry.pinned = true;
+	memcpy(log->ancestry.base_id, log->base->id, sizeof(log->ancestry.base_id));
+	memcpy(log->ancestry.through, id, sizeof(log->ancestry.through));
+	log->ancestry.parent_seq = node.seq;
+	log->ancestry.parent_end = node.offset + node.length;
+	log->ancestry.parent_hash = node.chain;
+	return 0;
+}
+
+int log_begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
+	struct bobbin_error *error)
+{
+	uint32_t through = NODE_NONE, count = 0;
+	int rc = 0;
+
+	index_release(&log->index);
+	index_init(&log->index, NULL, 0, NODE_NONE);
+	log->has_pending = false;
+	log_free(log->base);
+	log->base = NULL;
+	if (said->has_parent && said->forked_at > 0 && !log->header_lost)
+		rc = said->pinned ? resolve_pinned(log, said, chain, &through, error)
+				  : resolve_count(log, said, chain, &through, error);
+	log->parent_lost = log->salvage && (rc == BOBBIN_ECORRUPT || log->header_lost);
+	if (log->parent_lost)
+		return 0;
+	if (rc || !log->base)
+		return rc;
+	/* All nodes up to the cut in the file; which of them belong to this session is index_has's to say. */
+	count = through + 1;
+	index_init(&log->index, &log->base->index, count, through);
+	return 0;
+}
