@@ -16,8 +16,8 @@
 #include "transcript/import_tools.h"
 
 /*
- * The formats: name, one line about it, what recognises it (NULL: judge() below), its reader. Where two would take a
- * file, the upper one has it; so those that look closely stand above those that look at little.
+ * The formats: name, one line about it, what recognises it (NULL: judge() below), its reader. Where two would
+ * take a file, the upper one has it; so those that look closely stand above those that look at little.
  */
 #define FORMATS(X)                                                                                           \
 	X("bobbin", "bobbin's own logs, and what show --json prints", NULL, import_bobbin)                   \
@@ -28,7 +28,13 @@
 	X("codex", "rollout files of OpenAI's Codex (~/.codex/sessions), also of 2025", import_is_codex,     \
 		import_codex)                                                                                \
 	X("openai-responses", "requests and responses of OpenAI's Responses API, as recorded",               \
-		import_is_openai_responses, import_openai_responses) \
+		import_is_openai_responses, import_openai_responses)                                         \
+	X("opencode", "opencode's exported sessions", import_is_opencode, import_opencode)                   \
+	X("gemini-cli", "Gemini CLI's sessions: documents, lines, raw contents", import_is_gemini_cli,       \
+		import_gemini_cli)                                                                           \
+	X("copilot-cli", "event files of the Copilot CLI", import_is_copilot_cli, import_copilot_cli)        \
+	X("anthropic-messages", "messages of Anthropic's API, also recorded, Roo's and Cline's",             \
+		import_is_anthropic_messages, import_anthropic_messages)                                     \
 	X("swe-agent", "SWE-agent's trajectories (.traj), in three dialects", import_is_swe_agent,           \
 		import_swe_agent)                                                                            \
 	X("mini-swe-agent", "mini-swe-agent's trajectories, documents and bare lists",                       \
@@ -289,8 +295,8 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 	if (json_parse_prefix(data, len, &value, &used, &fault) < 0)
 		return error_set_at(error, BOBBIN_EINPUT, import_line_of(data, fault.offset), fault.offset,
 			"no transcript of a known format: %s", fault.message);
-	return error_set_at(
-		error, BOBBIN_EUNSUPPORTED, 1, 0, "no transcript of a known format; bobbin help import lists those that are read");
+	return error_set_at(error, BOBBIN_EUNSUPPORTED, 1, 0,
+		"no transcript of a known format; bobbin help import lists those that are read");
 }
 
 int import_read(const char *format, const char *data, size_t len, struct import *ret_import,

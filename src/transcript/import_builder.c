@@ -98,9 +98,8 @@ int builder_usage_late(struct builder *builder, size_t draft, const struct impor
 	write_usage(&writer, usage);
 	if (buffer_error(&text))
 		rc = BOBBIN_ENOMEM;
-	else if (text.len && !(builder->drafts.list[draft].more =
-					       import_keep(builder->import, buffer_slice(&text)))
-				      .data)
+	else if (text.len &&
+		 !(builder->drafts.list[draft].more = import_keep(builder->import, buffer_slice(&text))).data)
 		rc = BOBBIN_ENOMEM;
 	buffer_release(&text);
 	return rc;
@@ -112,6 +111,13 @@ int64_t import_number(const struct json *object, const char *key)
 	int64_t number;
 
 	return json_get(object, key, &value) && json_int64(&value, &number) && number >= 0 ? number : -1;
+}
+
+int64_t import_sum(int64_t a, int64_t b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
 int builder_conversation(struct builder *builder, struct slice foreign_id, struct slice title)

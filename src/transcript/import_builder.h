@@ -59,6 +59,8 @@ void builder_usage(struct builder *builder, const struct import_usage *usage);
 int builder_usage_late(struct builder *builder, size_t draft, const struct import_usage *usage);
 /* A member that is a whole number, or -1. */
 int64_t import_number(const struct json *object, const char *key);
+/* The sum of two such, of which one may be -1. */
+int64_t import_sum(int64_t a, int64_t b);
 
 /* Writes the conversation, unless no message was added, and is ready for the next. */
 int builder_conversation(struct builder *builder, struct slice foreign_id, struct slice title);

@@ -2,19 +2,20 @@
 /*
  * Codex' rollout files, one record a line:
  *
- *	{"timestamp":…,"type":"session_meta","payload":{"id":…,"base_instructions":…}}   the first names the session
- *	{…,"type":"turn_context","payload":{"model":…}}                                  settings of a turn
- *	{…,"type":"response_item","payload":ITEM}                                        the context (import_items.h)
- *	{…,"type":"event_msg","payload":{"type":…}}                                      what the screen showed: copies
- *	{…,"type":"compacted","payload":{"message":…,"replacement_history":[ITEM,…]}}
+ *	{"timestamp":…,"type":"session_meta","payload":{"id":…,"base_instructions":…}}   the first names the
+ *session {…,"type":"turn_context","payload":{"model":…}}                                  settings of a turn
+ *	{…,"type":"response_item","payload":ITEM}                                        the context
+ *(import_items.h) {…,"type":"event_msg","payload":{"type":…}}                                      what the
+ *screen showed: copies {…,"type":"compacted","payload":{"message":…,"replacement_history":[ITEM,…]}}
  *
- * and in the layout of 2025-08 without the wrapping: {"id":…,"instructions":…}, bare items, {"record_type":"state"}.
+ * and in the layout of 2025-08 without the wrapping: {"id":…,"instructions":…}, bare items,
+ *{"record_type":"state"}.
  *
- * Invariants: (1) only items are messages; events that repeat them are counted by kind. (2) Of a token_count it is
- * last_token_usage that is recorded, once for the reply it follows: total_token_usage adds up all requests and is no
- * size of a context. (3) A compaction is a summary message with "cut":null: all before it was replaced; what replaced
- * it stands under "src", and its opaque part in the content. (4) thread_rolled_back takes the last turns off the line;
- * what comes next is a branch.
+ * Invariants: (1) only items are messages; events that repeat them are counted by kind. (2) Of a token_count
+ *it is last_token_usage that is recorded, once for the reply it follows: total_token_usage adds up all
+ *requests and is no size of a context. (3) A compaction is a summary message with "cut":null: all before it
+ *was replaced; what replaced it stands under "src", and its opaque part in the content. (4)
+ *thread_rolled_back takes the last turns off the line; what comes next is a branch.
  */
 #include "transcript/import_items.h"
 
@@ -32,16 +33,16 @@ struct codex {
 };
 
 /* What Codex itself puts into messages of the role user. */
-static const char *const INJECTED[] = {"# AGENTS.md instructions", "<environment_context>", "<user_instructions>",
-	"<INSTRUCTIONS>", "<turn_aborted>", "<skill>", "<skills_instructions>", "<permissions instructions>",
-	"<collaboration_mode>", "<user_shell_command>", "<subagent_notification>", "<model_switch>",
-	"<apps_instructions>", "<plugins_instructions>", NULL};
+static const char *const INJECTED[] = {"# AGENTS.md instructions", "<environment_context>",
+	"<user_instructions>", "<INSTRUCTIONS>", "<turn_aborted>", "<skill>", "<skills_instructions>",
+	"<permissions instructions>", "<collaboration_mode>", "<user_shell_command>",
+	"<subagent_notification>", "<model_switch>", "<apps_instructions>", "<plugins_instructions>", NULL};
 
 /* Events that say again what items say, or what never was said to a model. */
-static const char *const EVENTS[] = {"user_message", "agent_message", "agent_message_delta", "agent_reasoning",
-	"agent_reasoning_raw_content", "agent_reasoning_section_break", "task_started", "task_complete",
-	"turn_started", "turn_complete", "turn_aborted", "turn_diff", "plan_update", "token_count",
-	"context_compacted", "patch_apply_begin", "patch_apply_updated", "patch_apply_end",
+static const char *const EVENTS[] = {"user_message", "agent_message", "agent_message_delta",
+	"agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break", "task_started",
+	"task_complete", "turn_started", "turn_complete", "turn_aborted", "turn_diff", "plan_update",
+	"token_count", "context_compacted", "patch_apply_begin", "patch_apply_updated", "patch_apply_end",
 	"mcp_tool_call_begin", "mcp_tool_call_end", "mcp_startup_update", "mcp_startup_complete",
 	"web_search_begin", "web_search_end", "exec_command_begin", "exec_command_output_delta",
 	"exec_command_end", "terminal_interaction", "view_image_tool_call", "image_generation_begin",
@@ -89,8 +90,8 @@ static size_t find_rollback(const struct codex *codex, size_t at, int64_t turns)
 	return at;
 }
 
-/* The draft at the end of the line. Drafts that follow the head get their parents only when they are written, so
- * they are followed here by the store's own rule. */
+/* The draft at the end of the line. Drafts that follow the head get their parents only when they are written,
+ * so they are followed here by the store's own rule. */
 static size_t settle_line(struct codex *codex)
 {
 	struct drafts *drafts = &codex->builder.drafts;
@@ -131,8 +132,9 @@ static int read_event(struct codex *codex, const struct json *payload, struct pl
 		return read_rollback(codex, payload);
 	if (json_string_is(&type, "token_count")) {
 		int rc = read_token_count(codex, payload);
-		return rc ? rc : import_left_out(codex->import, place, 
-					"reports of usage (each reply keeps its own)");
+		return rc ? rc
+			  : import_left_out(
+				    codex->import, place, "reports of usage (each reply keeps its own)");
 	}
 	if (is_one_of(&type, EVENTS))
 		return import_left_out(codex->import, place, "events that the screen showed (event_msg)");
@@ -156,8 +158,8 @@ static int read_compacted(struct codex *codex, const struct json *payload)
 	json_get(payload, "replacement_history", &history);
 	json_iter_init(&iter, &history);
 	while (history.type == JSON_ARRAY && json_iter_next(&iter, NULL, &item)) {
-		if (json_get(&item, "type", &type) && (json_string_is(&type, "compaction") ||
-							      json_string_is(&type, "context_compaction")))
+		if (json_get(&item, "type", &type) &&
+			(json_string_is(&type, "compaction") || json_string_is(&type, "context_compaction")))
 			json_add_value(&writer, &item);
 	}
 	json_end_array(&writer);
@@ -168,13 +170,14 @@ static int read_compacted(struct codex *codex, const struct json *payload)
 	return rc;
 }
 
-static int read_wrapped(struct codex *codex, const struct json *type, const struct json *payload, struct place place)
+static int read_wrapped(
+	struct codex *codex, const struct json *type, const struct json *payload, struct place place)
 {
 	if (json_string_is(type, "response_item")) {
 		size_t before = codex->builder.drafts.count;
 		int rc = items_add(&codex->items, payload, place);
-		codex->builder.rewound = codex->builder.rewound && codex->builder.drafts.count == before &&
-					 !codex->items.open;
+		codex->builder.rewound =
+			codex->builder.rewound && codex->builder.drafts.count == before && !codex->items.open;
 		return rc;
 	}
 	if (json_string_is(type, "event_msg"))
@@ -189,7 +192,8 @@ static int read_wrapped(struct codex *codex, const struct json *type, const stru
 		if (!codex->began)
 			codex->session_id = import_string(codex->import, payload, "id");
 		codex->began = true;
-		return import_left_out(codex->import, place, "headers, with the system prompt (session_meta)");
+		return import_left_out(
+			codex->import, place, "headers, with the system prompt (session_meta)");
 	}
 	return import_not_understood(codex->import, place, "records of the type",
 		json_string_content(type, &codex->import->arena));
@@ -201,7 +205,8 @@ static int read_record(struct codex *codex, const struct json *record, struct pl
 	struct slice none = {NULL, 0};
 
 	json_get(record, "timestamp", &codex->items.time);
-	if (json_get(record, "payload", &payload) && json_get(record, "type", &type) && type.type == JSON_STRING)
+	if (json_get(record, "payload", &payload) && json_get(record, "type", &type) &&
+		type.type == JSON_STRING)
 		return read_wrapped(codex, &type, &payload, place);
 	if (json_get(record, "record_type", &value))
 		return import_left_out(codex->import, place, "marks of the client's state");
@@ -211,7 +216,8 @@ static int read_record(struct codex *codex, const struct json *record, struct pl
 		if (!codex->began)
 			codex->session_id = import_string(codex->import, record, "id");
 		codex->began = true;
-		return import_left_out(codex->import, place, "headers, with the system prompt (session_meta)");
+		return import_left_out(
+			codex->import, place, "headers, with the system prompt (session_meta)");
 	}
 	return import_not_understood(codex->import, place, "records without a type", none);
 }
@@ -226,8 +232,9 @@ bool import_is_codex(const struct import_probe *probe)
 		return true;
 	if (json_get(&probe->value, "payload", &value) && json_get(&probe->value, "type", &type))
 		return is_one_of(&type, WRAPPED);
-	return json_get(&probe->value, "instructions", &value) && json_get(&probe->value, "timestamp", &value) &&
-	       json_get(&probe->value, "id", &value) && json_get(&probe->value, "git", &value);
+	return json_get(&probe->value, "instructions", &value) &&
+	       json_get(&probe->value, "timestamp", &value) && json_get(&probe->value, "id", &value) &&
+	       json_get(&probe->value, "git", &value);
 }
 
 int import_codex(struct import *import, const char *data, size_t len, struct bobbin_error *error)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mending of a damaged document. What stands before the first fault is a valid beginning: the lists that are open
- * there are closed behind their last whole element. After the fault, the next element is looked for by how the first
- * element of each open list begins ("{", white space, first key): in a file that a program wrote all elements of a
- * list begin alike, and a file that is indented shows the depth in the white space.
+ * Mending of a damaged document. What stands before the first fault is a valid beginning: the lists that are
+ *open there are closed behind their last whole element. After the fault, the next element is looked for by
+ *how the first element of each open list begins ("{", white space, first key): in a file that a program wrote
+ *all elements of a list begin alike, and a file that is indented shows the depth in the white space.
  *
  *	{"messages":[{"id":1,…},{"id":2,…},{"id":3,"te<damage>},{"id":4,…}]}
  *	                                  ^ closed behind 2           ^ goes on with 4
@@ -13,15 +13,15 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-#define MEND_TIMES 64	/* damages mended in one file */
-#define MEND_LEVELS 24	/* open lists that are looked at, from the outside */
-#define MEND_TRIES 16	/* places tried for one list */
+#define MEND_TIMES 64  /* damages mended in one file */
+#define MEND_LEVELS 24 /* open lists that are looked at, from the outside */
+#define MEND_TRIES 16  /* places tried for one list */
 
 struct level {
 	bool list;
-	size_t from;		/* its bracket */
-	size_t complete;	/* behind the last whole member */
-	size_t count;		/* whole members */
+	size_t from;		     /* its bracket */
+	size_t complete;	     /* behind the last whole member */
+	size_t count;		     /* whole members */
 	size_t opening, opening_len; /* how the first element of a list begins */
 };
 
@@ -80,7 +80,8 @@ static bool scan_open(struct scan *scan, bool list)
 {
 	if (scan->depth >= LIMIT_JSON_DEPTH)
 		return false;
-	scan->levels[scan->depth++] = (struct level){.list = list, .from = scan->at, .complete = scan->at + 1};
+	scan->levels[scan->depth++] =
+		(struct level){.list = list, .from = scan->at, .complete = scan->at + 1};
 	scan->at++;
 	scan->key = !list;
 	return true;
@@ -211,10 +212,11 @@ static int mend_all(struct import *import, const char *data, size_t len, struct 
 		/* The text behind a damage is the file's own up to its end, so places count from there. */
 		uint64_t offset = now.offset + moved < len ? now.offset + moved : len;
 		struct place place = {import_line_of(data, offset), offset};
-		int rc = next < text.len ? import_warn(import, place,
-						   "the document is damaged here (%s): read on from byte %zu", now.message,
-						   next + moved)
-					 : import_warn(import, place, "the document breaks off: %s", now.message);
+		int rc = next < text.len
+				 ? import_warn(import, place,
+					   "the document is damaged here (%s): read on from byte %zu",
+					   now.message, next + moved)
+				 : import_warn(import, place, "the document breaks off: %s", now.message);
 		struct slice kept = import_keep(import, buffer_slice(&out));
 		buffer_release(&out);
 		if (rc || !kept.data)

@@ -139,8 +139,8 @@ static bool is_injected(struct items *items, const struct json *part, bool *ret_
 }
 
 /* One message of a user's item: parts from `*iter` on that have the same origin. */
-static int add_run(struct items *items, const struct json *item, struct json_iter *iter, struct json *part,
-	bool *more)
+static int add_run(
+	struct items *items, const struct json *item, struct json_iter *iter, struct json *part, bool *more)
 {
 	static const char *const OWN[] = {"content", "role", "type", NULL};
 	struct json_writer *writer = builder_begin(items->builder, ROLE_USER);
@@ -248,8 +248,8 @@ static int add_output(struct items *items, const struct json *item)
 	return end_message(items, writer, &items->time);
 }
 
-int items_add_summary(struct items *items, struct slice blocks, const struct json *record,
-	const char *const *except)
+int items_add_summary(
+	struct items *items, struct slice blocks, const struct json *record, const char *const *except)
 {
 	int rc = items_end_reply(items);
 

@@ -8,13 +8,14 @@
  *	[any of them,…], {"interactions":[…]}, one a line                                       in order
  *	[ITEM,…]                                                                                bare items
  *
- * What items become is told in import_items.h. Each request repeats the items before it, those of the responses with
- * fewer members than they came with.
+ * What items become is told in import_items.h. Each request repeats the items before it, those of the
+ *responses with fewer members than they came with.
  *
- * Invariants: (1) a request that begins with all items of the conversation goes on with it, and what it repeats is
- * not read again; one with previous_response_id repeats nothing; any other begins a new conversation. Reasoning may
- * be missing from what is repeated: clients drop it. (2) A response's usage belongs to the reply in its output. (3)
- * A body that is no JSON (compressed, or binary) is counted as not understood.
+ * Invariants: (1) a request that begins with all items of the conversation goes on with it, and what it
+ *repeats is not read again; one with previous_response_id repeats nothing; any other begins a new
+ *conversation. Reasoning may be missing from what is repeated: clients drop it. (2) A response's usage
+ *belongs to the reply in its output. (3) A body that is no JSON (compressed, or binary) is counted as not
+ *understood.
  */
 #include "transcript/import_items.h"
 
@@ -253,7 +254,8 @@ static int read_object(struct responses *responses, const struct json *object)
 	struct json value, pair;
 	int rc;
 
-	if (json_get(object, "output", &value) && value.type == JSON_ARRAY && !json_get(object, "call_id", &pair))
+	if (json_get(object, "output", &value) && value.type == JSON_ARRAY &&
+		!json_get(object, "call_id", &pair))
 		return read_response(responses, object, &value);
 	if (json_get(object, "input", &value) && (value.type == JSON_ARRAY || value.type == JSON_STRING) &&
 		!json_get(object, "call_id", &pair))
@@ -285,14 +287,15 @@ static int read_value(struct responses *responses, const struct json *value)
 	if (value->type == JSON_OBJECT)
 		return read_object(responses, value);
 	return import_not_understood(responses->import,
-		import_document_place(responses->data, responses->len, value),
-		"values that are no objects", (struct slice){NULL, 0});
+		import_document_place(responses->data, responses->len, value), "values that are no objects",
+		(struct slice){NULL, 0});
 }
 
 static bool is_item_list(const struct json *list)
 {
 	static const char *const TYPES[] = {"message", "reasoning", "function_call", "function_call_output",
-		"custom_tool_call", "custom_tool_call_output", "compaction", "web_search_call", "mcp_call", NULL};
+		"custom_tool_call", "custom_tool_call_output", "compaction", "web_search_call", "mcp_call",
+		NULL};
 	struct json_iter iter;
 	struct json item, type;
 
@@ -367,8 +370,8 @@ int import_openai_responses(struct import *import, const char *data, size_t len,
 	if (!rc)
 		rc = end_conversation(&responses);
 	if (!rc && !import->conversation_count)
-		rc = error_set_at(error, BOBBIN_EINPUT, 1, 0,
-			"not an openai-responses transcript: no message in it");
+		rc = error_set_at(
+			error, BOBBIN_EINPUT, 1, 0, "not an openai-responses transcript: no message in it");
 	items_release(&responses.items);
 	builder_release(&responses.builder);
 	mem_free(responses.known);

@@ -25,9 +25,17 @@ int import_pi(struct import *import, const char *data, size_t len, struct bobbin
 /* True if the probe certainly is of that format. Asked before what decides between the four above. */
 bool import_is_codex(const struct import_probe *probe);
 bool import_is_openai_responses(const struct import_probe *probe);
+bool import_is_opencode(const struct import_probe *probe);
+bool import_is_gemini_cli(const struct import_probe *probe);
+bool import_is_copilot_cli(const struct import_probe *probe);
+bool import_is_anthropic_messages(const struct import_probe *probe);
 
 int import_codex(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 int import_openai_responses(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_opencode(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_gemini_cli(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_copilot_cli(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+int import_anthropic_messages(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 
 bool import_is_swe_agent(const struct import_probe *probe);
 bool import_is_mini_swe_agent(const struct import_probe *probe);

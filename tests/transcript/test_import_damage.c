@@ -290,16 +290,16 @@ static void memory_running_out__is_an_error_and_leaks_nothing(void **state)
 	}
 }
 
-static void formats_of_other_products__are_not_taken_for_ours(void **state)
+static void json_that_is_no_transcript__is_refused(void **state)
 {
 	static const char *const FOREIGN[] = {
-		"{\"info\":{\"id\":\"ses_1\"},\"messages\":[{\"info\":{\"role\":\"user\"},\"parts\":[]}]}",
-		"{\"sessionId\":\"x\",\"messages\":[{\"id\":\"1\",\"type\":\"user\",\"content\":\"hi\"}]}",
-		"{\"timestamp\":\"t\",\"type\":\"session_meta\",\"payload\":{}}\n{\"timestamp\":\"t\","
-		"\"type\":\"response_item\",\"payload\":{}}\n",
-		"{\"type\":\"session.start\",\"data\":{},\"id\":\"1\",\"parentId\":null}\n",
-		"{\"trajectory\":[],\"history\":[]}",
-		"{\"prompt\":{\"replies\":[]}}",
+		"{\"log\":{\"version\":\"1.2\",\"entries\":[]}}",
+		"{\"messages\":[{\"from\":\"ana\",\"subject\":\"hi\"}]}",
+		"{\"level\":\"info\",\"msg\":\"started\",\"time\":\"t\"}\n{\"level\":\"warn\",\"msg\":\"x\"}"
+		"\n",
+		"{\"type\":\"FeatureCollection\",\"features\":[]}",
+		"[{\"id\":1,\"title\":\"x\"}]",
+		"{\"parts\":[],\"info\":{}}",
 	};
 	(void)state;
 
@@ -319,7 +319,7 @@ int main(void)
 		cmocka_unit_test(message_nested_to_the_limit__is_refused_because_its_record_would_pass_it),
 		cmocka_unit_test(warnings__are_kept_up_to_a_limit_and_counted),
 		cmocka_unit_test(memory_running_out__is_an_error_and_leaks_nothing),
-		cmocka_unit_test(formats_of_other_products__are_not_taken_for_ours),
+		cmocka_unit_test(json_that_is_no_transcript__is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
