@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An index file of any bytes beside a log that is in order: what the log says does not depend on it, whether it was
- * there from the start or came about while the log was open, and an append goes on as if nothing were. A trailer of
- * any content whose checksum is right, as no accident makes one, leads nowhere outside of the file.
+ * An index file of any bytes beside a log that is in order: what the log says does not depend on it, whether
+ * it was there from the start or came about while the log was open, and an append goes on as if nothing were.
+ * A trailer of any content whose checksum is right, as no accident makes one, leads nowhere outside of the
+ * file.
  *
- *	first byte: how │ the file itself, or changes to a true one: four bytes each, where (16 bits), which value, how often
+ *	first byte: how │ the file itself, or changes to a true one: four bytes each, where (16 bits), which
+ * value, how often
  */
 #include "base/limits.h"
 #include "store/index_file.h"
@@ -30,18 +32,23 @@ static void add_talk(struct buffer *log, int step)
 {
 	for (int i = 0; i < 4; i++) {
 		int n = 4 * step + i;
-		buffer_addf(log, "{\"role\":\"user\",\"id\":\"question-number-%d\",\"content\":\"%d?\"}\n", n, n);
+		buffer_addf(
+			log, "{\"role\":\"user\",\"id\":\"question-number-%d\",\"content\":\"%d?\"}\n", n, n);
 		buffer_addf(log,
-			"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c%d\",\"name\":\"f\","
+			"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c%d\",\"name\":"
+			"\"f\","
 			"\"arguments\":\"{}\"}]}\n",
 			n);
 		if (n % 3)
-			buffer_addf(log, "{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"x\"}\n", n);
+			buffer_addf(
+				log, "{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"x\"}\n", n);
 		buffer_addf(log, "{\"type\":\"usage\",\"for\":\"question-number-%d\"}\n", n);
 	}
 	buffer_addf(log, "{\"type\":\"rewind\",\"to\":\"question-number-%d\"}\n", step);
 	buffer_addf(log, "{\"type\":\"session\",\"title\":\"after %d\"}\n", step);
-	buffer_addf(log, "{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"late\"}\n{\"role\":\"us\n", 3 * step);
+	buffer_addf(log,
+		"{\"role\":\"tool\",\"tool_call_id\":\"c%d\",\"content\":\"late\"}\n{\"role\":\"us\n",
+		3 * step);
 }
 
 static char *copy(const char *data, size_t len)
@@ -154,8 +161,8 @@ static void check_answers(enum how how, bool late, const uint8_t *data, size_t l
 static int open_index(struct fuzz_store *store)
 {
 	struct platform *table = &store->process.table;
-	int dir = table->open_at(
-		table->context, store_dir(store->store), SIM_CACHE, O_RDONLY | O_DIRECTORY, 0);
+	int dir =
+		table->open_at(table->context, store_dir(store->store), SIM_CACHE, O_RDONLY | O_DIRECTORY, 0);
 	int file = table->open_at(table->context, dir, "s.index", O_RDONLY, 0);
 
 	CHECK(file >= 0);
@@ -165,8 +172,8 @@ static int open_index(struct fuzz_store *store)
 static void probe(struct index_file *file)
 {
 	const struct index_trailer *trailer = index_file_trailer(file);
-	const uint32_t numbers[] = {0, 1, 2, 3, 7, 100, trailer->state.node_count, trailer->state.control_count,
-		trailer->state.node_count - 1, UINT32_MAX - 1, UINT32_MAX};
+	const uint32_t numbers[] = {0, 1, 2, 3, 7, 100, trailer->state.node_count,
+		trailer->state.control_count, trailer->state.node_count - 1, UINT32_MAX - 1, UINT32_MAX};
 	struct index_control control;
 	struct index_pair pair;
 	struct index_node node;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A log of any bytes, with a meta file and an ancestor of any bytes: it opens or says why not, and what it then says
- * holds together (store_world.c). The same is said by a log that was read in two steps, by one that was read from an
- * index file, and before what is appended. A message that is appended is there, and nothing that was there is gone.
+ * A log of any bytes, with a meta file and an ancestor of any bytes: it opens or says why not, and what it
+ * then says holds together (store_world.c). The same is said by a log that was read in two steps, by one that
+ * was read from an index file, and before what is appended. A message that is appended is there, and nothing
+ * that was there is gone.
  *
  *	first byte: where the first step ends │ s.jsonl │ a line "---" │ p.jsonl │ a line "---" │ s.meta.json
  */
@@ -66,7 +67,8 @@ static void check_steps(const struct input *input, const char *expected)
 	struct log *log = fuzz_store_log(&store, "s", LOG_READ);
 	if (log) {
 		free(fuzz_dump(log));
-		fuzz_store_add(&store, "s.jsonl", input->log.data + input->step, input->log.len - input->step);
+		fuzz_store_add(
+			&store, "s.jsonl", input->log.data + input->step, input->log.len - input->step);
 		int rc = log_refresh(log, NULL);
 		/* What it inherits may not change, nor may a header become damaged. */
 		CHECK(rc == 0 || rc == BOBBIN_ECORRUPT);
@@ -104,13 +106,15 @@ static void check_append(struct fuzz_store *store, const struct input *input)
 	int rc = log_append(log, &record, 1, NULL, &ack, &error);
 	CHECK(rc == 0 || rc == BOBBIN_EINPUT || rc == BOBBIN_ELIMIT);
 	const char *bytes = fuzz_store_get(store, "s.jsonl", &len);
-	CHECK(len >= input->log.len && (!input->log.len || memcmp(bytes, input->log.data, input->log.len) == 0));
+	CHECK(len >= input->log.len &&
+		(!input->log.len || memcmp(bytes, input->log.data, input->log.len) == 0));
 	CHECK((rc == 0) == (len > input->log.len));
 	char *said = fuzz_dump(log);
 	CHECK(log_node_count(log) >= before + (rc == 0));
 	CHECK(rc || (ack.seq > 0 && log_head(log) == ack.node));
 	log_close(log);
-	/* After sealing, and after the session line that may have gone first, a log means the same to a reader. */
+	/* After sealing, and after the session line that may have gone first, a log means the same to a
+	 * reader. */
 	log = fuzz_store_log(store, "s", LOG_READ);
 	CHECK(log);
 	check_same(log, said);

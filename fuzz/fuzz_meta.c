@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said of a session beside its log, of any bytes: its meta file, the catalogue, a session line. A log with a
- * header says the same whatever its meta says; every session is listed whatever a cache says; a session line that is
- * understood is written and understood again as the same.
+ * What is said of a session beside its log, of any bytes: its meta file, the catalogue, a session line. A log
+ * with a header says the same whatever its meta says; every session is listed whatever a cache says; a session
+ * line that is understood is written and understood again as the same.
  *
- *	first byte: what it is │ its bytes, or (SPOILT) changes to a true catalogue: three bytes each, where and which
+ *	first byte: what it is │ its bytes, or (SPOILT) changes to a true catalogue: three bytes each, where
+ * and which
  */
 #include "base/hash.h"
 #include "base/json.h"
@@ -19,8 +20,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 enum what { META, META_ALONE, RAW, SPOILT, LINE, WHATS };
 
-#define HEADER "{\"type\":\"session\",\"id\":\"s\",\"owner\":\"ana\",\"title\":\"one\",\"v\":1,\"ts\":\"2026-09-04T10:00:00Z\"}\n"
-#define PARENT "{\"type\":\"session\",\"id\":\"main\",\"owner\":\"ana\",\"v\":1,\"ts\":\"2026-09-04T10:00:00Z\"}\n"
+#define HEADER                                                                                               \
+	"{\"type\":\"session\",\"id\":\"s\",\"owner\":\"ana\",\"title\":\"one\",\"v\":1,\"ts\":\"2026-09-"   \
+	"04T10:00:00Z\"}\n"
+#define PARENT                                                                                               \
+	"{\"type\":\"session\",\"id\":\"main\",\"owner\":\"ana\",\"v\":1,\"ts\":\"2026-09-04T10:00:00Z\"}\n"
 #define TALK "{\"role\":\"user\",\"content\":\"?\"}\n{\"role\":\"assistant\",\"content\":\"!\"}\n"
 
 static void check_listed(struct fuzz_store *store)
@@ -118,7 +122,8 @@ static void check_raw_catalogue(const uint8_t *data, size_t len)
 	fuzz_store_close(&store);
 }
 
-/* With the checksum made right, as no accident makes it: numbers may be wrong, but no session is hidden or invented. */
+/* With the checksum made right, as no accident makes it: numbers may be wrong, but no session is hidden or
+ * invented. */
 static void check_spoilt_catalogue(const uint8_t *data, size_t len)
 {
 	struct fuzz_store store;

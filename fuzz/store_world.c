@@ -114,11 +114,13 @@ static void dump_node(struct log *log, uint32_t node, struct arena *arena, struc
 		CHECK(children[i] > node && (i == 0 || children[i] > children[i - 1]));
 	CHECK(log_message(log, node, arena, &message, &error) == 0);
 	CHECK(message.record.len == entry.length && message.role == entry.role);
-	buffer_addf(out, "%u: %u %u %llu %d%d%d %u %u %u %llu %u %llx %s has %d line %d gap %d children %u %.*s\n",
+	buffer_addf(out,
+		"%u: %u %u %llu %d%d%d %u %u %u %llu %u %llx %s has %d line %d gap %d children %u %.*s\n",
 		node, entry.parent, entry.depth, (unsigned long long)entry.seq, entry.role, entry.origin,
-		entry.marker, entry.flags, entry.calls, entry.level, (unsigned long long)entry.offset, entry.length,
-		(unsigned long long)entry.chain, id, log_has_node(log, node), log_on_line(log, node, log_head(log)),
-		log_gap(log, NODE_NONE, node), count, (int)message.record.len, message.record.text);
+		entry.marker, entry.flags, entry.calls, entry.level, (unsigned long long)entry.offset,
+		entry.length, (unsigned long long)entry.chain, id, log_has_node(log, node),
+		log_on_line(log, node, log_head(log)), log_gap(log, NODE_NONE, node), count,
+		(int)message.record.len, message.record.text);
 	/* Of several with that id the first is found: never another id's. */
 	if (!log_has_node(log, node))
 		return;
@@ -154,8 +156,9 @@ static void dump_faults(const struct log *log, struct buffer *out)
 
 	CHECK(count <= log_fault_total(log));
 	for (size_t i = 0; i < count; i++)
-		buffer_addf(out, "fault %d %llu %llu %llu\n", faults[i].kind, (unsigned long long)faults[i].line,
-			(unsigned long long)faults[i].offset, (unsigned long long)faults[i].length);
+		buffer_addf(out, "fault %d %llu %llu %llu\n", faults[i].kind,
+			(unsigned long long)faults[i].line, (unsigned long long)faults[i].offset,
+			(unsigned long long)faults[i].length);
 	buffer_addf(out, "%llu faults\n", (unsigned long long)log_fault_total(log));
 }
 
@@ -169,11 +172,12 @@ static void dump_path(struct log *log, struct buffer *out)
 	for (size_t i = 0; i < items->count; i++) {
 		struct path_item item;
 		CHECK(path_item(items, i, &item, NULL) == 0);
-		CHECK(item.bytes_before == bytes && item.tokens_before == tokens && item.turn <= i && item.round <= i);
+		CHECK(item.bytes_before == bytes && item.tokens_before == tokens && item.turn <= i &&
+			item.round <= i);
 		bytes += item.bytes;
 		tokens += item.tokens;
-		buffer_addf(out, "%u %llu %zu %zu %d\n", item.tokens, (unsigned long long)item.bytes, item.turn,
-			item.round, item.role);
+		buffer_addf(out, "%u %llu %zu %zu %d\n", item.tokens, (unsigned long long)item.bytes,
+			item.turn, item.round, item.role);
 	}
 	CHECK(items->bytes == bytes && items->tokens == tokens);
 	log_path_free(path);
@@ -218,7 +222,8 @@ char *fuzz_dump_list(struct fuzz_store *store)
 
 	CHECK(store_list(store->store, NULL, &arena, &entries, &count, NULL) == 0);
 	for (size_t i = 0; i < count; i++)
-		buffer_addf(&out, "%s owner %s title %s parent %s at %llu messages %llu%s last %llu bytes %llu%s\n",
+		buffer_addf(&out,
+			"%s owner %s title %s parent %s at %llu messages %llu%s last %llu bytes %llu%s\n",
 			entries[i].id, entries[i].owner, entries[i].title, entries[i].parent_id,
 			(unsigned long long)entries[i].forked_at, (unsigned long long)entries[i].messages,
 			entries[i].messages_exact ? " exactly" : "", (unsigned long long)entries[i].last_seq,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store on the simulated disk of tests/sim, filled with the bytes a fuzzer made up, and all that a log says as one
- * text, so that two ways to come by it can be compared.
+ * A store on the simulated disk of tests/sim, filled with the bytes a fuzzer made up, and all that a log says
+ * as one text, so that two ways to come by it can be compared.
  *
  *	struct fuzz_store store;
  *	fuzz_store_open(&store, 0, 0);

@@ -177,7 +177,8 @@ static uint64_t free_inode(const struct sim_disk *disk)
 }
 
 /* Bytes change in place, as a reader sees them who has the file open. */
-static void change_in_place(struct sim_disk *disk, struct sim_file *file, size_t at, const char *data, size_t len)
+static void change_in_place(
+	struct sim_disk *disk, struct sim_file *file, size_t at, const char *data, size_t len)
 {
 	sim_file_change(file, at, data, len);
 	sim_file_sync(disk, file, false);
@@ -206,7 +207,8 @@ void sim_disk_harm(struct sim_disk *disk, const char *name, const char *other, e
 	struct sim_file *file = &disk->files[number];
 	switch (harm) {
 	case SIM_HARM_CUT:
-		change_in_place(disk, file, sim_random_below(&disk->random, (uint32_t)file->size + 1), NULL, 0);
+		change_in_place(
+			disk, file, sim_random_below(&disk->random, (uint32_t)file->size + 1), NULL, 0);
 		break;
 	case SIM_HARM_EMPTY:
 		change_in_place(disk, file, 0, NULL, 0);
@@ -394,7 +396,8 @@ static void cut_names(struct sim_disk *disk)
 		if (how == 1 || (how == 2 && i < prefix) ||
 			(how == 3 && sim_random_percent(&disk->random, 50)))
 			apply_name_change(&disk->durable_names, &disk->name_changes[i]);
-	for (size_t i = 0; i < disk->durable_names.count && sim_names_find(&disk->durable_names, SIM_CACHE) < 0;)
+	for (size_t i = 0;
+		i < disk->durable_names.count && sim_names_find(&disk->durable_names, SIM_CACHE) < 0;)
 		if (sim_is_cache(disk->durable_names.list[i].name))
 			remove_name(&disk->durable_names, disk->durable_names.list[i].name);
 		else

@@ -11,14 +11,14 @@
  *
  * What a power cut leaves: the content at the last sync, and of everything written since then any mixture,
  * sector by sector (512 bytes), each sector as it was after one of the writes; lost ones inside of the file
- * read as NULs; the length is one that the file had, or one between. Names that were added, removed or renamed
- * since their folder was last synced are there, or not, each on its own or as a prefix of what happened. A
- * folder itself is there if the one above was synced after it was made. The number of a file that is gone is
- * given to the next one that is made, and times may be as coarse as a kernel's.
+ * read as NULs; the length is one that the file had, or one between. Names that were added, removed or
+ * renamed since their folder was last synced are there, or not, each on its own or as a prefix of what
+ * happened. A folder itself is there if the one above was synced after it was made. The number of a file that
+ * is gone is given to the next one that is made, and times may be as coarse as a kernel's.
  *
  * A sync that fails has written some sectors and forgets the others: they stay readable until the power is
- * cut, and later syncs do not write them (as Linux does). With `errors_reach_all` each descriptor that was open
- * by then is told once, at its next sync (as Linux does since 4.13).
+ * cut, and later syncs do not write them (as Linux does). With `errors_reach_all` each descriptor that was
+ * open by then is told once, at its next sync (as Linux does since 4.13).
  *
  * Invariants: (1) everything depends on the seed and on the calls, nothing on the real world; (2) a dead
  * process changes nothing any more: all of its calls fail with EIO. EINTR never comes: the table hides it.
@@ -138,7 +138,8 @@ struct sim_process {
 	void *data;
 
 	uint32_t calls;
-	uint32_t failures; /* planned ones that happened, but for those of caches, which are nobody's concern */
+	uint32_t failures; /* planned ones that happened, but for those of caches, which are nobody's concern
+			    */
 	uint32_t cache_failures;
 	uint32_t sync_failures;
 	uint64_t changes; /* calls that changed anything on the disk but caches */

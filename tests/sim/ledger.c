@@ -136,7 +136,8 @@ static bool take_rewind(const struct sim_ledger *ledger, int log, const struct s
 		if (entry->kind != SIM_REWIND || entry->log != log || strcmp(entry->target, target) != 0 ||
 			is_in(scan, i))
 			continue;
-		if (entry->seq == line->seq || (found < 0 && entry->seq == 0 && !entry->refused))
+		if (entry->seq == line->seq ||
+			(found < 0 && entry->seq == 0 && !entry->refused && !entry->lost))
 			found = i;
 		if (entry->seq == line->seq)
 			break;

@@ -60,11 +60,11 @@ struct sim_log {
 	bool durable_mode;
 	enum sim_promise promise;
 	bool exists, delete_tried, deleted;
-	bool excused;	  /* a fork that was not to survive a power cut, which came: opening it may fail */
-	bool doubtful;	  /* not yet durable when a sync failed: its header may be forgotten */
+	bool excused;  /* a fork that was not to survive a power cut, which came: opening it may fail */
+	bool doubtful; /* not yet durable when a sync failed: its header may be forgotten */
 	uint32_t noted_errors; /* of the file's failed syncs, those whose entries are doubtful already */
-	uint64_t checked; /* version of the file whose bytes were right; 0: to be looked at */
-	int parent, base; /* logs, or -1: as its header names them */
+	uint64_t checked;      /* version of the file whose bytes were right; 0: to be looked at */
+	int parent, base;      /* logs, or -1: as its header names them */
 	uint64_t kept;
 	char through[SIM_ID_BYTES];
 };

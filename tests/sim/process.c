@@ -35,7 +35,8 @@ static const char *whole_name(
 {
 	const struct sim_open *open = opened(process, dir);
 
-	snprintf(room, SIM_NAME_BYTES, "%s%s", open && open->file == SIM_OPEN_CACHE ? SIM_IN_CACHE : "", name);
+	snprintf(
+		room, SIM_NAME_BYTES, "%s%s", open && open->file == SIM_OPEN_CACHE ? SIM_IN_CACHE : "", name);
 	return room;
 }
 
@@ -123,8 +124,8 @@ static int add_open(struct sim_process *process, int file, int flags, bool cache
 	struct sim_disk *disk = process->disk;
 	for (int i = 0; i < SIM_OPEN_MAX; i++)
 		if (!disk->opens[i].process) {
-			disk->opens[i] = (struct sim_open){process, file, flags, cache,
-				file >= 0 ? disk->files[file].sync_errors : 0};
+			disk->opens[i] = (struct sim_open){
+				process, file, flags, cache, file >= 0 ? disk->files[file].sync_errors : 0};
 			return i + FIRST_DESCRIPTOR;
 		}
 	return -EMFILE;
@@ -155,9 +156,8 @@ static int sim_open_at(void *context, int dir, const char *base, int flags, unsi
 	if (!opened(process, dir))
 		END(-EBADF);
 	if (strcmp(name, SIM_CACHE) == 0)
-		END(sim_names_find(&disk->names, name) < 0
-				? -ENOENT
-				: add_open(process, SIM_OPEN_CACHE, flags, true));
+		END(sim_names_find(&disk->names, name) < 0 ? -ENOENT
+							   : add_open(process, SIM_OPEN_CACHE, flags, true));
 	int file = sim_disk_find(disk, name);
 	if (file >= 0 && (flags & O_CREAT) && (flags & O_EXCL))
 		END(-EEXIST);
@@ -440,7 +440,7 @@ static int sim_list(void *context, int dir, bool (*each)(void *data, const char 
 	BEGIN(SIM_READ, dir);
 	const struct sim_open *open = opened(process, dir);
 	if (!open || open->file == SIM_OPEN_CACHE)
-		END(-EBADF); /* nobody has to list caches */
+		END(-EBADF);		      /* nobody has to list caches */
 	struct sim_names names = disk->names; /* `each` may look at the folder */
 	for (size_t i = 0; i < names.count; i++)
 		if (!sim_is_cache(names.list[i].name) && !each(data, names.list[i].name))

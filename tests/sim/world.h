@@ -66,8 +66,8 @@ struct sim_operation {
 /* What is so for a whole history. */
 struct sim_conditions {
 	uint64_t seed;
-	/* Of each writer and, last, of whoever checks: store_options, 0: as in earnest, which is too much to be
-	 * reached here. */
+	/* Of each writer and, last, of whoever checks: store_options, 0: as in earnest, which is too much to
+	 * be reached here. */
 	uint64_t index_steps[SIM_WRITERS + 1];
 	uint32_t catalogue_step;
 	int64_t call_ns, time_step_ns;
