@@ -6,6 +6,7 @@
 #include "store/file.h"
 
 #define SLOTS 128	    /* blocks in the cache: 512 KiB, of which only what is used is touched */
+#define SETS (SLOTS / 2)    /* a block has two places: two that are used in turn do not drive each other out */
 #define TEXTS 4		    /* that stay valid at a time */
 #define TAILS_SEARCHED 4096 /* places where a trailer may end, if the last ones are torn */
 #define NO_BLOCK UINT64_MAX
@@ -18,6 +19,7 @@ struct index_file {
 	struct index_chunk *chunks; /* all of them */
 	uint32_t chunk_count;
 	uint64_t slots[SLOTS];		      /* where the block in each slot stands, or NO_BLOCK */
+	uint8_t used_last[SETS];	      /* which of the two: the other one is given up first */
 	uint8_t (*blocks)[INDEX_BLOCK_BYTES]; /* a slot each */
 	struct buffer texts[TEXTS];
 	unsigned next_text;
@@ -148,10 +150,15 @@ uint64_t index_file_end(const struct index_file *file)
 /* A block of `len` bytes and its checksum. Valid until the next one. */
 static const uint8_t *block_at(struct index_file *file, uint64_t what, uint64_t at, size_t len)
 {
-	unsigned slot = (unsigned)(at * UINT64_C(0x9e3779b97f4a7c15) >> 57) % SLOTS;
-	uint8_t *bytes = file->blocks[slot];
+	unsigned set = (unsigned)(at * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SETS;
+	unsigned slot = 2 * set + file->used_last[set];
 	uint32_t crc;
 
+	if (file->slots[slot] == at)
+		return file->blocks[slot];
+	slot ^= 1;
+	file->used_last[set] = slot & 1;
+	uint8_t *bytes = file->blocks[slot];
 	if (file->slots[slot] == at)
 		return bytes;
 	file->slots[slot] = NO_BLOCK;

@@ -92,7 +92,7 @@ struct fail_platform {
 
 	/* Counted. calls[CALL_ANY] is the sum; failed and short ones are in it. */
 	uint64_t calls[CALL_KINDS];
-	uint64_t bytes_written;
+	uint64_t bytes_read, bytes_written;
 	int64_t open_files; /* opened through the table and not closed */
 	int64_t slept_ns;
 	bool failed; /* a plan came true */
