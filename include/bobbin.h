@@ -726,6 +726,51 @@ typedef struct bobbin_simulation bobbin_simulation;
  * NULL: four common tables. window may be NULL. Nothing is sent or written.
  */
 BOBBIN_API int bobbin_session_simulate(bobbin_session *session, const struct bobbin_window_options *window,
+struct bobbin_search_options {
+	size_t size;
+	const char *session; /* only this one, with what it inherits, up to the cut; NULL: all of the store, each message once */
+	const char *owner;   /* of all: only this owner's sessions; NULL: everybody's */
+	int ignore_case;     /* 1: ASCII letters of either case are equal */
+	int line_only;       /* 1: only messages on the line of the session that stores them (or of `session`), no other branches */
+	uint64_t limit;      /* messages; 0: all */
+};
+#define BOBBIN_SEARCH_OPTIONS_INIT {sizeof(struct bobbin_search_options), NULL, NULL, 0, 0, 0}
+
+/* A message that has what was looked for. All of it lives until the next call on the search. */
+struct bobbin_match {
+	const char *session, *id, *role;
+	const char *time;    /* when it was written, as the log says it ("2026-09-04T10:00:00Z"); "" */
+	uint64_t seq;
+	int on_line;         /* 0: on another branch */
+	int inherited;       /* it stands in an ancestor's log */
+	uint64_t hits;       /* in the message, without overlaps */
+	const char *excerpt; /* around the first hit; NUL-terminated */
+	size_t excerpt_len;
+	size_t hit_start, hit_len; /* bytes of the excerpt; a hit of more than its length is cut */
+};
+
+/* A search, going on. */
+typedef struct bobbin_search bobbin_search;
+
+/*
+ * Exact search: messages that have exactly these characters (UTF-8) in a text, a call's name or arguments, or a result, decoded:
+ * however the log escapes them. Arguments are searched as JSON and in their strings. The envelope (ids, times, `src`) is not
+ * searched. Sessions come newest first, messages in the order they were written. It reads the logs themselves, about as fast as
+ * they can be read, with a block of memory and no index; what is appended meanwhile may be seen or not. For words in any order,
+ * best first: bobbin_session_recall. BOBBIN_EINVAL for an empty query, BOBBIN_ENOTFOUND for `session`.
+ */
+BOBBIN_API int bobbin_search_open(bobbin_store *store, const char *query, size_t len,
+	const struct bobbin_search_options *options, bobbin_search **ret_search, struct bobbin_error *error);
+
+/* 1 and the next match, 0 at the end, or an error. */
+BOBBIN_API int bobbin_search_next(bobbin_search *search, const struct bobbin_match **ret_match, struct bobbin_error *error);
+
+/* Sessions so far that could not be opened although their bytes may have it: bobbin_doctor says why. */
+BOBBIN_API uint64_t bobbin_search_skipped(const bobbin_search *search);
+
+/* Ends it; before its store is closed. NULL is allowed. */
+BOBBIN_API void bobbin_search_close(bobbin_search *search);
+
 	const char *prices, size_t len, bobbin_simulation **ret_simulation, struct bobbin_error *error);
 
 /* The row at `index`; NULL past the end. Lives as long as the simulation. */

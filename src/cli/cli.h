@@ -30,6 +30,7 @@ struct arguments {
 	bool json, quiet, help;
 	uint64_t idle_timeout; /* seconds; 0: not given */
 	bool mask, redact_on_write;
+	bool ignore_case, line_only, count;
 	bool repair;
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
 	bool retry_safe, happened, not_happened;
@@ -163,6 +164,7 @@ int command_tokens(const struct arguments *arguments);
 int command_compact(const struct arguments *arguments);
 int command_record(const struct arguments *arguments);
 int command_verify(const struct arguments *arguments);
+int command_search(const struct arguments *arguments);
 int command_recall(const struct arguments *arguments);
 int command_work(const struct arguments *arguments);
 int command_simulate(const struct arguments *arguments);

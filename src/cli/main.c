@@ -67,6 +67,11 @@ const struct command commands[] = {
 		"Exit code 1 if it "
 		"finds anything.",
 		"session record", 0, 1, command_verify},
+	{"search", "search TEXT [--session ID] [--limit N]", "find text in all sessions, exactly as it is",
+		"Every message with these characters in what was said, in calls or in results, however the log "
+		"escapes them. Newest session first; other branches too, and say so. For words in any order "
+		"use recall. Exit code 1 if nothing matches.",
+		"session owner limit ignore-case line-only count", 1, -1, command_search},
 	{"recall", "recall SESSION QUERY [--limit 5]", "find originals, shown or not",
 		"QUERY is a message id, a range of ids as pointers give it (m12–m40), or words: exact hits "
 		"come first.",

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Exact search: every message that has these characters, in one session or in all of them.
+ *
+ *	bytes of a log → a part of the query, or an escape of it → the message there → its decoded texts → match
+ *
+ * Invariants: (1) a log is opened only if its bytes may have the query; (2) a message is given once, by the
+ * session that stores it, or, when one session was named, in the order of its line: the logs it inherits from,
+ * up to the cut, come first; (3) memory is a block, and the message at hand.
+ */
+#include "session/handles.h"
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "session/search_text.h"
+#include "store/log_bytes.h"
+
+#define BLOCK_BYTES (256u << 10)
+#define EXCERPT_BYTES 320
+#define EXCERPT_BEFORE 80 /* of it, before the hit */
+
+struct bobbin_search {
+	bobbin_store *store;
+	struct search_query query;
+	bool line_only, one;
+	uint64_t limit, given, skipped;
+
+	struct arena list_arena, arena; /* of the sessions; of the message at hand */
+	struct store_entry *entries;
+	size_t entry_count, next_entry;
+
+	struct log *log; /* of the session at hand; NULL until it is needed */
+	const char *id;
+	struct log *levels[LIMIT_FORK_DEPTH + 1]; /* it, and the logs it inherits from */
+	uint64_t ends[LIMIT_FORK_DEPTH + 1];	  /* how much of each is its own */
+	unsigned level_count, level;		  /* those from `level` on are done */
+
+	bool reading;
+	struct log_bytes bytes;
+	uint64_t end, position; /* in the file */
+	uint32_t hint;
+	char *block;
+	uint64_t block_start;
+	size_t block_len;
+
+	struct bobbin_match match;
+	char message_id[PATH_ID_BYTES];
+	struct buffer excerpt;
+};
+
+/* ---- Which logs
+ * -------------------------------------------------------------------------------------------- */
+
+static void close_session(bobbin_search *search)
+{
+	if (search->reading)
+		log_bytes_close(&search->bytes);
+	search->reading = false;
+	log_close(search->log);
+	search->log = NULL;
+}
+
+/* The logs that a session's messages lie in, and how far. */
+static void find_levels(bobbin_search *search)
+{
+	uint64_t end = UINT64_MAX;
+
+	search->level_count = 0;
+	for (struct log *log = search->log; log && search->level_count <= LIMIT_FORK_DEPTH;
+		log = log_base(log)) {
+		search->levels[search->level_count] = log;
+		search->ends[search->level_count++] = end;
+		end = log_info(log)->parent_end;
+	}
+	search->level = search->level_count;
+}
+
+static int begin_log(bobbin_search *search, struct slice id, uint64_t end, struct bobbin_error *error)
+{
+	int rc = log_bytes_open(search->store->store, id, &search->bytes, error);
+
+	if (rc)
+		return rc;
+	search->reading = true;
+	search->end = end < search->bytes.size ? end : search->bytes.size;
+	search->position = search->block_start = 0;
+	search->block_len = 0;
+	search->hint = 0;
+	return 0;
+}
+
+/* 1 and a log to read, 0 when there is none left. */
+static int next_log(bobbin_search *search, struct bobbin_error *error)
+{
+	if (search->reading)
+		log_bytes_close(&search->bytes);
+	search->reading = false;
+	if (search->one) {
+		if (search->level == 0)
+			return 0;
+		search->level--;
+		const char *id = log_info(search->levels[search->level])->id;
+		int rc = begin_log(search, slice_of(id), search->ends[search->level], error);
+		return rc ? rc : 1;
+	}
+	close_session(search);
+	while (search->next_entry < search->entry_count) {
+		search->id = search->entries[search->next_entry++].id;
+		int rc = begin_log(search, slice_of(search->id), UINT64_MAX, NULL);
+		if (rc == BOBBIN_ENOMEM)
+			return error_set(error, rc, "out of memory");
+		if (!rc)
+			return 1;
+		search->skipped += rc != BOBBIN_ENOTFOUND; /* deleted meanwhile: it has nothing any more */
+	}
+	return 0;
+}
+
+/* 1, or 0 if it cannot be opened: its messages cannot be told from damage. */
+static int need_log(bobbin_search *search, struct bobbin_error *error)
+{
+	struct bobbin_error reason = {0};
+
+	if (search->log)
+		return 1;
+	int rc = log_open(search->store->store, slice_of(search->id), LOG_READ, &search->log, &reason);
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(error, rc, "out of memory");
+	if (rc) {
+		search->log = NULL;
+		search->skipped += rc != BOBBIN_ENOTFOUND;
+		return 0;
+	}
+	search->levels[0] = search->log;
+	search->level = 0;
+	return 1;
+}
+
+/* ---- Where in the bytes
+ * ------------------------------------------------------------------------------------ */
+
+/* Reads on from search->position. 1, 0 at the end. */
+static int read_block(bobbin_search *search, struct bobbin_error *error)
+{
+	uint64_t left = search->end > search->position ? search->end - search->position : 0;
+	int64_t got = log_bytes_read(&search->bytes, search->block,
+		left < BLOCK_BYTES ? (size_t)left : BLOCK_BYTES, search->position, error);
+
+	if (got < 0)
+		return (int)got;
+	search->block_start = search->position;
+	search->block_len = (size_t)got;
+	return got > 0;
+}
+
+/* 1 and search->position at the next place that may be a match, 0 if there is none in this log. */
+static int next_place(bobbin_search *search, struct bobbin_error *error)
+{
+	size_t overlap = (search->query.raw.len > 6 ? search->query.raw.len : 6) - 1;
+
+	if (!search->query.has_raw)
+		return search->position < search->end;
+	for (;;) {
+		uint64_t end = search->block_start + search->block_len;
+		if (search->position >= search->block_start && search->position < end) {
+			const char *found = find_next(&search->query.raw,
+				search->block + (search->position - search->block_start),
+				search->block + search->block_len);
+			if (found) {
+				search->position = search->block_start + (uint64_t)(found - search->block);
+				return 1;
+			}
+			if (end >= search->end)
+				return 0;
+			if (end - overlap > search->position)
+				search->position = end - overlap;
+			else if (search->block_len < BLOCK_BYTES)
+				return 0; /* the file is shorter than it was */
+		}
+		int rc = read_block(search, error);
+		if (rc <= 0)
+			return rc;
+	}
+}
+
+/* ---- Matches
+ * ----------------------------------------------------------------------------------------------- */
+
+static int add_excerpt(bobbin_search *search, const struct search_hit *hit)
+{
+	struct slice text = hit->text;
+	size_t start = hit->at > EXCERPT_BEFORE ? hit->at - EXCERPT_BEFORE : 0, len = search->query.whole.len;
+	size_t room = len + EXCERPT_BYTES;
+
+	while (start && ((unsigned char)text.data[start] & 0xc0) == 0x80)
+		start--;
+	struct slice part = {text.data + start, text.len - start};
+	part.len = utf8_truncate(part.data, part.len, room);
+	buffer_clear(&search->excerpt);
+	buffer_add_text(&search->excerpt, start ? "…" : "");
+	search->match.hit_start = search->excerpt.len + (hit->at - start);
+	search->match.hit_len = len;
+	buffer_add_slice(&search->excerpt, part);
+	buffer_add_text(&search->excerpt, part.len < text.len - start ? "…" : "");
+	search->match.excerpt = buffer_slice(&search->excerpt).data;
+	search->match.excerpt_len = search->excerpt.len;
+	return buffer_error(&search->excerpt);
+}
+
+static int fill_match(bobbin_search *search, uint32_t node, const struct message *message,
+	const struct search_hit *hit, struct bobbin_error *error)
+{
+	struct bobbin_match *match = &search->match;
+	struct log_node info;
+	struct json ts;
+	struct slice time = {"", 0};
+	int rc = log_node(search->log, node, &info);
+
+	if (!rc)
+		rc = log_node_id(search->log, node, search->message_id, error);
+	if (rc)
+		return rc;
+	if (json_get(&message->record, "ts", &ts) && ts.type == JSON_STRING)
+		time = json_string_content(&ts, &search->arena);
+	*match = (struct bobbin_match){.session = log_info(search->log)->id,
+		.id = search->message_id,
+		.role = message_role_text(message->role),
+		.seq = info.seq,
+		.on_line = log_on_line(search->log, node, log_head(search->log)),
+		.inherited = info.level > 0,
+		.hits = hit->count};
+	match->time = time.data ? arena_copy(&search->arena, time.data, time.len) : NULL;
+	if (!match->time || add_excerpt(search, hit) < 0)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return 1;
+}
+
+/* Looks at the message at search->position, and moves behind it. 1 if it is a match. */
+static int look_at(bobbin_search *search, struct bobbin_error *error)
+{
+	struct log *level = search->levels[search->level];
+	struct log_node info;
+	struct message message;
+	struct search_hit hit;
+	uint32_t node;
+	int rc = log_node_at(level, search->position, &search->hint, &node);
+
+	if (!rc && node == NODE_NONE) {
+		search->position = search->end;
+		return 0;
+	}
+	if (!rc)
+		rc = log_node(level, node, &info);
+	if (rc)
+		return error_set(error, rc, "the index of session %s cannot be read", log_info(level)->id);
+	if (search->query.has_raw && info.offset > search->position) { /* no message stands there */
+		search->position = info.offset;
+		return 0;
+	}
+	search->position = info.offset + info.length;
+	if (!log_has_node(search->log, node) ||
+		(search->line_only && !log_on_line(search->log, node, log_head(search->log))))
+		return 0;
+	arena_reset(&search->arena);
+	rc = log_message(search->log, node, &search->arena, &message, error);
+	if (!rc)
+		rc = search_message(&search->query, &message, &search->arena, &hit);
+	if (rc == BOBBIN_ENOMEM)
+		error_set(error, rc, "out of memory");
+	return rc <= 0 ? rc : fill_match(search, node, &message, &hit, error);
+}
+
+int bobbin_search_next(
+	bobbin_search *search, const struct bobbin_match **ret_match, struct bobbin_error *error)
+{
+	int rc = search ? STORE_CHECK(search->store, error)
+			: error_set(error, BOBBIN_EINVAL, "the handle is NULL");
+
+	while (!rc && !(search->limit && search->given >= search->limit)) {
+		rc = search->reading ? next_place(search, error) : 0;
+		if (rc > 0 && (rc = need_log(search, error)) > 0) {
+			rc = look_at(search, error);
+			if (rc > 0) {
+				search->given++;
+				*ret_match = &search->match;
+				return 1;
+			}
+			continue;
+		}
+		if (rc < 0 || (rc = next_log(search, error)) == 0)
+			return rc;
+		rc = rc < 0 ? rc : 0;
+	}
+	return rc;
+}
+
+/* ---- Beginning and ending
+ * ----------------------------------------------------------------------------------- */
+
+static int choose_sessions(
+	bobbin_search *search, const struct bobbin_search_options *options, struct bobbin_error *error)
+{
+	if (options->session) {
+		search->one = true;
+		int rc = log_open(
+			search->store->store, slice_of(options->session), LOG_READ, &search->log, error);
+		if (!rc)
+			find_levels(search);
+		else
+			search->log = NULL;
+		return rc;
+	}
+	const struct store_list_options list = {.owner = options->owner};
+	return store_list(search->store->store, &list, &search->list_arena, &search->entries,
+		&search->entry_count, error);
+}
+
+int bobbin_search_open(bobbin_store *store, const char *query, size_t len,
+	const struct bobbin_search_options *options, bobbin_search **ret_search, struct bobbin_error *error)
+{
+	struct bobbin_search_options all = BOBBIN_SEARCH_OPTIONS_INIT;
+	int rc = STORE_CHECK(store, error);
+
+	if (rc < 0)
+		return rc;
+	if (options)
+		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
+	bobbin_search *search = mem_alloc_zero(sizeof(*search));
+	char *block = search ? mem_alloc(BLOCK_BYTES) : NULL;
+	if (!block) {
+		mem_free(search);
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	}
+	search->store = store;
+	search->block = block;
+	search->line_only = all.line_only;
+	search->limit = all.limit;
+	buffer_init(&search->excerpt, SIZE_MAX - 1);
+	rc = search_query_init(
+		&search->query, (struct slice){query, query ? len : 0}, all.ignore_case, error);
+	if (!rc)
+		rc = choose_sessions(search, &all, error);
+	if (rc < 0)
+		bobbin_search_close(search);
+	else
+		*ret_search = search;
+	return rc;
+}
+
+uint64_t bobbin_search_skipped(const bobbin_search *search)
+{
+	return search->skipped;
+}
+
+void bobbin_search_close(bobbin_search *search)
+{
+	if (!search)
+		return;
+	close_session(search);
+	search_query_release(&search->query);
+	arena_release(&search->list_arena);
+	arena_release(&search->arena);
+	buffer_release(&search->excerpt);
+	mem_free(search->block);
+	mem_free(search);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/log_bytes.h"
+
+#include <fcntl.h>
+#include "store/file.h"
+#include "store/log_internal.h"
+#include "store/store_internal.h"
+
+int log_bytes_open(
+	struct store *store, struct slice id, struct log_bytes *ret_bytes, struct bobbin_error *error)
+{
+	char name[LOG_NAME_BYTES];
+	struct file_info info;
+	int file;
+
+	if (id.len > LIMIT_SESSION_ID_BYTES)
+		return error_set(error, BOBBIN_EINVAL, "not a session id");
+	memcpy(name, id.data, id.len);
+	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
+	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, &info, error);
+	if (!rc)
+		*ret_bytes = (struct log_bytes){store->platform, file, info.size};
+	return rc;
+}
+
+int64_t log_bytes_read(
+	const struct log_bytes *bytes, void *data, size_t len, uint64_t offset, struct bobbin_error *error)
+{
+	ssize_t got = platform_read_full(bytes->platform, bytes->file, data, len, offset);
+
+	return got < 0 ? error_set_os(error, (int)-got, "cannot read a log") : got;
+}
+
+void log_bytes_close(struct log_bytes *bytes)
+{
+	file_close(bytes->platform, bytes->file);
+	bytes->file = -1;
+}
+
+static bool ends_behind(const struct index *index, uint32_t ordinal, uint64_t offset)
+{
+	struct index_node node = index_own(index, ordinal);
+	return node.offset + node.length > offset;
+}
+
+int log_node_at(const struct log *log, uint64_t offset, uint32_t *hint, uint32_t *ret_node)
+{
+	const struct index *index = &log->index;
+	uint32_t count = index->state.node_count, low = *hint, step = 1;
+
+	if (low && (low > count || (low && ends_behind(index, low - 1, offset))))
+		low = 0;     /* it went backwards */
+	uint32_t high = low; /* all before `low` end at or before the offset */
+	while (high < count && !ends_behind(index, high, offset)) {
+		low = high + 1;
+		high = count - high > step ? high + step : count;
+		step *= 2;
+	}
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (ends_behind(index, middle, offset))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*hint = low;
+	*ret_node = low < count ? index->base_count + low : NODE_NONE;
+	return log_checked(log, 0, NULL);
+}
