@@ -43,6 +43,40 @@ int index_attach(struct index *index, struct index_file *file,
 	return 0;
 }
 
+static void prefix_free(struct index_prefix *prefix);
+
+int index_move(struct index *index, struct index_file *file, uint32_t keys_max,
+	int (*reload)(void *data, struct index *ret_index), void *data)
+{
+	struct index_prefix *prefix = mem_alloc_zero(sizeof(*prefix));
+
+	if (!prefix)
+		return BOBBIN_ENOMEM;
+	index->all_keys = (!index->prefix || index->all_keys) && index->keys.count <= keys_max;
+	prefix_free(index->prefix);
+	*prefix = (struct index_prefix){.file = file, .reload = reload, .data = data};
+	index->prefix = prefix;
+	index->first_node = index->state.node_count;
+	index->first_control = index->state.control_count;
+	mem_free(index->nodes);
+	mem_free(index->controls);
+	index->nodes = NULL;
+	index->controls = NULL;
+	index->node_cap = index->control_cap = 0;
+	buffer_release(&index->texts);
+	buffer_init(&index->texts, SIZE_MAX - 1);
+	if (!index->all_keys) {
+		table_release(&index->keys);
+		index->keys = (struct table){0};
+	}
+	return 0;
+}
+
+uint32_t index_resident_count(const struct index *index)
+{
+	return index_record_count(index) - index->first_node - index->first_control;
+}
+
 static void prefix_free(struct index_prefix *prefix)
 {
 	if (!prefix)
@@ -54,7 +88,7 @@ static void prefix_free(struct index_prefix *prefix)
 	mem_free(prefix);
 }
 
-static bool same_state(const struct index_state *a, const struct index_state *b)
+bool index_same_state(const struct index_state *a, const struct index_state *b)
 {
 	return a->node_count == b->node_count && a->control_count == b->control_count &&
 	       a->sorted_count == b->sorted_count && a->fault_count == b->fault_count &&
@@ -79,7 +113,7 @@ void index_reload(const struct index *index)
 	index_init(prefix->resident, index->base, index->base_count, index->base_through);
 	prefix->failed = prefix->reload(prefix->data, prefix->resident);
 	if (!prefix->failed &&
-		!same_state(&prefix->resident->state, &index_file_trailer(prefix->file)->state))
+		!index_same_state(&prefix->resident->state, &index_file_trailer(prefix->file)->state))
 		prefix->failed = BOBBIN_ECORRUPT;
 	if (prefix->failed) {
 		index_release(prefix->resident);
@@ -99,6 +133,14 @@ int index_take_failure(const struct index *index)
 		index->prefix->failed = 0;
 	}
 	return failed;
+}
+
+bool index_has_failed(const struct index *index)
+{
+	for (; index; index = index->base)
+		if (index->prefix && index->prefix->failed)
+			return true;
+	return false;
 }
 
 void index_release(struct index *index)

@@ -108,6 +108,7 @@ struct index {
 	size_t node_cap, control_cap, fault_cap;
 	struct buffer texts;
 	struct table keys;
+	bool all_keys; /* `keys` has those of the prefix, too: nothing is looked up in the file */
 
 	struct index_state state;
 };
@@ -128,10 +129,19 @@ void index_release(struct index *index);
  * part of the log when the file fails. BOBBIN_ENOMEM, BOBBIN_EIO: nothing was taken. */
 int index_attach(struct index *index, struct index_file *file,
 	int (*reload)(void *data, struct index *ret_index), void *data);
+/* Lets a file that says the same as this index keep all of its entries, takes it over, and gives their memory back; up
+ * to `keys_max` keys stay. BOBBIN_ENOMEM: nothing was taken. */
+int index_move(struct index *index, struct index_file *file, uint32_t keys_max,
+	int (*reload)(void *data, struct index *ret_index), void *data);
+/* Own entries in memory. */
+uint32_t index_resident_count(const struct index *index);
+/* Whether the two are states of the same records; where reading goes on included. */
+bool index_same_state(const struct index_state *a, const struct index_state *b);
 /* The file has failed: what was in it is read from the log again, and must be the same. */
 void index_reload(const struct index *index);
 /* 0, or why an answer since the last call may be wrong; the next one is tried anew. */
 int index_take_failure(const struct index *index);
+bool index_has_failed(const struct index *index); /* the same, without taking it */
 
 struct index_mark index_mark(const struct index *index);
 void index_rollback(struct index *index, const struct index_mark *mark);

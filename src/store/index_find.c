@@ -64,7 +64,7 @@ static uint32_t next_candidate(struct key_walk *walk)
 	const struct index_prefix *prefix = walk->index->prefix;
 	uint32_t ordinal = next_in_table(walk, &walk->index->keys);
 
-	if (ordinal != NODE_NONE || !prefix)
+	if (ordinal != NODE_NONE || !prefix || walk->index->all_keys)
 		return ordinal;
 	if (!prefix->resident && !prefix->failed && next_in_file(walk, &ordinal))
 		return ordinal;

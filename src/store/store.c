@@ -171,6 +171,7 @@ int store_open(const struct platform *platform, const char *path, const struct s
 	store->dir = -1;
 	store->sync = options->sync;
 	store->index_step = options->index_step ? options->index_step : STORE_INDEX_STEP;
+	store->index_memory = options->index_memory ? options->index_memory : STORE_INDEX_MEMORY;
 	store->catalogue_step = options->catalogue_step ? options->catalogue_step : STORE_CATALOGUE_STEP;
 	store->path = mem_copy_text(path, len);
 	int rc = store->path ? open_dir(store, options, error)
@@ -202,16 +203,26 @@ int store_dir(const struct store *store)
 	return store->dir;
 }
 
-bool store_has(const struct store *store, struct slice id)
+static bool has_file(const struct store *store, struct slice id, const char *suffix)
 {
 	struct file_info info;
-	char name[LIMIT_SESSION_ID_BYTES + 8];
+	char name[LIMIT_SESSION_ID_BYTES + 16];
 
 	if (!id_is_session(id))
 		return false;
 	memcpy(name, id.data, id.len);
-	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
+	memcpy(name + id.len, suffix, strlen(suffix) + 1);
 	return store->platform->info_at(store->platform->context, store->dir, name, &info) == 0;
+}
+
+bool store_has(const struct store *store, struct slice id)
+{
+	return has_file(store, id, ".jsonl");
+}
+
+bool store_has_copy(const struct store *store, struct slice id)
+{
+	return has_file(store, id, ".base.jsonl");
 }
 
 struct turn_lock {
