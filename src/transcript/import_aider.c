@@ -144,6 +144,7 @@ static int add_typed(struct aider *aider, struct slice line)
 	add_line(&aider->text,
 		line.len > 5 ? (struct slice){line.data + 5, line.len - 5} : (struct slice){"", 0});
 	aider->state = STATE_TYPED;
+	aider->printing = false;
 	return rc;
 }
 

@@ -273,7 +273,7 @@ static void write_calls(struct json_writer *writer, const struct json *kwargs, c
 		write_calls_of(writer, &calls);
 }
 
-static void write_usage(struct builder *builder, const struct json *kwargs)
+static void write_metadata_usage(struct builder *builder, const struct json *kwargs)
 {
 	struct import_usage counts = IMPORT_USAGE_UNKNOWN;
 	struct json usage, details;
@@ -300,7 +300,7 @@ static int write_whole(struct lang *lang, const struct lang_entry *entry)
 	write_content_of(writer, &content);
 	if (lang->builder.role == ROLE_ASSISTANT) {
 		write_calls(writer, &entry->whole, &content);
-		write_usage(&lang->builder, &entry->whole);
+		write_metadata_usage(&lang->builder, &entry->whole);
 	} else if (lang->builder.role == ROLE_TOOL && part_is(&entry->whole, "status", "error")) {
 		json_member_bool(writer, "is_error", true);
 	}
@@ -323,7 +323,7 @@ static int write_joined(struct lang *lang, const struct lang_entry *entry)
 			struct json usage;
 			if (json_get(&lang->pieces[at].kwargs, "usage_metadata", &usage) &&
 				usage.type == JSON_OBJECT) {
-				write_usage(&lang->builder, &lang->pieces[at].kwargs);
+				write_metadata_usage(&lang->builder, &lang->pieces[at].kwargs);
 				break;
 			}
 		}

@@ -10,8 +10,13 @@ What counts as a message:
   openai-chat  every message that is not a system prompt; of recorded requests the longest, and the last reply
 """
 import json
+import os
 import re
 import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import count_datasets  # noqa: E402
 
 
 def values(text):
@@ -111,7 +116,8 @@ def openai_chat(text):
     return [chat(last["requestMessages"]["messages"], extra=any(last["response"]["message"]))]
 
 
-FORMATS = {"claude-code": claude_code, "pi": pi, "openai-chat": openai_chat}
+FORMATS = {"claude-code": claude_code, "pi": pi, "openai-chat": openai_chat, **count_datasets.FORMATS}
+NAMES = count_datasets.NAMES
 
 
 def count(form, path):
@@ -121,6 +127,6 @@ def count(form, path):
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in FORMATS:
-        sys.exit("usage: count_independent.py claude-code|pi|openai-chat FILE…")
+        sys.exit("usage: count_independent.py %s FILE…" % "|".join(FORMATS))
     for name in sys.argv[2:]:
         print(json.dumps({"file": name, "conversations": count(sys.argv[1], name)}))
