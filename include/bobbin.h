@@ -238,7 +238,8 @@ struct bobbin_ack {
 };
 
 /*
- * Appends one message: a JSON object of role user, assistant or tool (see README of src/transcript for its members).
+ * Appends one message: a JSON object of role user, assistant or tool (see README of src/transcript for its members), or a
+ * usage record (struct bobbin_usage), which moves nothing and has no id in ret_ack.
  * Members not known are kept byte for byte; "seq", "ts" and "crc" are bobbin's own and are refused.
  *
  * expect_head  NULL: whatever the head is; otherwise the id the caller saw last ("" for an empty session):
@@ -391,6 +392,31 @@ BOBBIN_API int bobbin_repair_session(bobbin_store *store, const char *id, struct
  * many files that were. What is in use stays. */
 BOBBIN_API int bobbin_repair_store(bobbin_store *store, uint64_t *ret_mended, struct bobbin_error *error);
 
+/* ---- Backups -------------------------------------------------------------------------------------------------- */
+
+struct bobbin_backup_report {
+	int incremental;       /* 1: the folder was an earlier backup */
+	uint64_t sessions;     /* in it now */
+	uint64_t bytes;        /* of their logs */
+	uint64_t bytes_copied; /* of logs, this time */
+	uint64_t removed;      /* sessions of the earlier backup that are deleted in the store */
+	uint64_t damaged;      /* that cannot be opened, in the store as little as in the copy: bobbin_doctor_session */
+};
+
+/*
+ * Copies the store into folder `path`, consistent as of now while other processes append, fork and delete: each log up to a whole
+ * line, no fork without what it inherits, no line without the blob that it names, facts and actions not older than the
+ * logs. The folder must not exist (its parent must), be empty, or be an earlier backup: then only what came since is
+ * copied, and what was deleted since is taken out. It is a store like any other; caches are not copied. A backup is
+ * for reading: what was written into it is not overwritten (BOBBIN_EEXIST).
+ *
+ * On return it is on disk, and has been read back and opened. A new one is made beside its place, as PATH.partial. One
+ * that is brought up to date can be used at every moment, also after a crash or with a full disk. ret_report may be NULL.
+ * BOBBIN_EEXIST: there is something else; BOBBIN_EBUSY: another backup goes there; BOBBIN_EINVAL: within the store itself.
+ */
+BOBBIN_API int bobbin_backup(bobbin_store *store, const char *path, struct bobbin_backup_report *ret_report,
+	struct bobbin_error *error);
+
 /* ---- Lists, forks, trees ------------------------------------------------------------------------------------- */
 
 struct bobbin_list_options {
@@ -398,8 +424,9 @@ struct bobbin_list_options {
 	const char *owner;  /* NULL: any; otherwise exactly this one */
 	const char *title;  /* NULL: any; otherwise titles or ids that contain it (ASCII case folded) */
 	size_t limit;       /* 0: all */
+	const char *parent; /* NULL: any; otherwise only direct forks of this session */
 };
-#define BOBBIN_LIST_OPTIONS_INIT {sizeof(struct bobbin_list_options), NULL, NULL, 0}
+#define BOBBIN_LIST_OPTIONS_INIT {sizeof(struct bobbin_list_options), NULL, NULL, 0, NULL}
 
 /* Sessions of a store, newest first. */
 typedef struct bobbin_list bobbin_list;
@@ -442,10 +469,19 @@ BOBBIN_API int bobbin_session_fork(bobbin_session *session, const char *at, cons
 /* Deletes a session with its caches. BOBBIN_EREFUSED while forks refer to it, BOBBIN_EBUSY during a turn. */
 BOBBIN_API int bobbin_session_delete(bobbin_store *store, const char *id, struct bobbin_error *error);
 
+/*
+ * The same for one that has forks: each gets a copy of what it inherits first (the line to its cut, nothing else), beside its own
+ * log, which is not touched; so whoever has it open goes on. What the deleted session paid is gone with it; its forks still say
+ * what they inherited. Takes as long as writing the copies; forking and deleting wait meanwhile. If it fails, or the process
+ * dies, every session is as readable as before.
+ */
+BOBBIN_API int bobbin_session_delete_materialized(bobbin_store *store, const char *id, struct bobbin_error *error);
+
 struct bobbin_tree_node {
 	const struct bobbin_session_info *session;
 	unsigned depth;     /* 0 for a root */
 	int last;           /* no sibling follows */
+	int parent_gone;    /* 0; 1: its parent was deleted, and it has a copy of what it inherits; 2: its parent is missing */
 };
 
 /* Forks as trees, each parent before its children. */
@@ -459,6 +495,73 @@ BOBBIN_API const struct bobbin_tree_node *bobbin_tree_next(bobbin_tree *tree);
 
 /* Releases a tree. NULL is allowed. */
 BOBBIN_API void bobbin_tree_close(bobbin_tree *tree);
+
+/* ---- Cost ---------------------------------------------------------------------------------------------------- */
+
+/*
+ * Sums of usage records. A turn writes one for each answer, as its provider reports it; a host that asks models itself
+ * appends its own (bobbin_session_append):
+ *
+ *	{"type":"usage","id":"call-7","for":"m2","kind":"chat","model":"M","dialect":"openai-chat",
+ *	 "input":812,"cached":700,"cache_write":0,"output":31,"reasoning":12,"nanousd":2100000}
+ *
+ * All members but `type` may be missing. With an `id`, a record that is said again counts once. dialect "anthropic": `cached` and
+ * `cache_write` stand beside `input`; otherwise they are parts of it. Money is in nano-dollars (10⁻⁹ USD).
+ */
+struct bobbin_usage {
+	uint64_t requests;    /* records */
+	uint64_t input;       /* tokens that were read, cached or not */
+	uint64_t cached;      /* of input: from the provider's cache */
+	uint64_t cache_write; /* of input: written to it */
+	uint64_t output;
+	uint64_t reasoning;   /* of output */
+	uint64_t unreported;  /* requests whose tokens or price are not known in full */
+	uint64_t unpriced;    /* requests that are not in nanousd: nobody said what they cost */
+	int64_t nanousd;      /* of all others */
+};
+
+struct bobbin_cost_options {
+	size_t size;
+	/* For records that do not say their price: {"MODEL":{"input":1.25,"cache_read":0.1,"cache_write":1.25,"output":8}}, `input`
+	 * in dollars a million tokens, the others in units of it; so a table of bobbin_session_simulate serves once it has
+	 * `input`. NULL: none. */
+	const char *prices;
+	size_t prices_len;
+};
+#define BOBBIN_COST_OPTIONS_INIT {sizeof(struct bobbin_cost_options), NULL, 0}
+
+struct bobbin_cost_row {
+	const struct bobbin_tree_node *node;
+	struct bobbin_usage own;  /* what this session paid: never what it inherits */
+	struct bobbin_usage tree; /* of a root: the sum of what is own in its tree */
+	uint64_t tree_sessions;   /* of a root: how many there are */
+	const char *unread;       /* NULL, or why its log could not be read: then own is not all */
+};
+
+/* What sessions cost. */
+typedef struct bobbin_cost bobbin_cost;
+
+/* Of the tree that session `id` belongs to, or of all trees with id NULL. Reads each log once, for its usage lines alone. */
+BOBBIN_API int bobbin_cost_open(bobbin_store *store, const char *id, const struct bobbin_cost_options *options,
+	bobbin_cost **ret_cost, struct bobbin_error *error);
+
+/* The next session, in the order of bobbin_tree_next; NULL at the end. Lives as long as the cost, like all that follows. */
+BOBBIN_API const struct bobbin_cost_row *bobbin_cost_next(bobbin_cost *cost);
+
+/* A session's row; NULL if it is not in these trees. */
+BOBBIN_API const struct bobbin_cost_row *bobbin_cost_of(const bobbin_cost *cost, const char *id);
+
+/* The sum of what is own in all rows. */
+BOBBIN_API const struct bobbin_usage *bobbin_cost_total(const bobbin_cost *cost);
+
+/* What the messages cost that `id` inherits: paid by its ancestors, and in no sum. Nothing with id NULL. */
+BOBBIN_API const struct bobbin_usage *bobbin_cost_inherited(const bobbin_cost *cost);
+
+/* The models whose price is not known, as the records name them; NULL past the end. */
+BOBBIN_API const char *bobbin_cost_unpriced(const bobbin_cost *cost, size_t index);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_cost_close(bobbin_cost *cost);
 
 /* ---- Other products' sessions in -------------------------------------------------------------------------------- */
 
@@ -510,6 +613,47 @@ BOBBIN_API const char *const *bobbin_import_formats(void);
 
 /* One line about a format, for a list; NULL for a name that is none. Lives for ever. */
 BOBBIN_API const char *bobbin_import_format_about(const char *format);
+
+/* ---- Sessions out ---------------------------------------------------------------------------------------------- */
+
+/* The formats that can be written, NULL-terminated, and one line about one of them ("" for an unknown name). */
+BOBBIN_API const char *const *bobbin_export_formats(void);
+BOBBIN_API const char *bobbin_export_summary(const char *format);
+
+struct bobbin_export_options {
+	size_t size;
+	const char *format; /* one of bobbin_export_formats */
+	const char *to;     /* the last message, NULL: to the head */
+	int mask;           /* 1: secrets are replaced, as bobbin_mask does */
+	const char *folder; /* where the work was done, for formats that say it; NULL: as the imported original said */
+};
+#define BOBBIN_EXPORT_OPTIONS_INIT {sizeof(struct bobbin_export_options), NULL, NULL, 0, NULL}
+
+/* A session's line on its way out. */
+typedef struct bobbin_export bobbin_export;
+
+/*
+ * Begins to write the line, from its first message, in a format. Memory does not grow with the session. The session must stay
+ * open meanwhile, and nothing may be appended through it. BOBBIN_EUNSUPPORTED for an unknown format, BOBBIN_ENOTFOUND for `to`.
+ */
+BOBBIN_API int bobbin_export_open(bobbin_session *session, const struct bobbin_export_options *options,
+	bobbin_export **ret_export, struct bobbin_error *error);
+
+/* 1 and the next bytes, 0 at the end, or an error. They live until the next call. */
+BOBBIN_API int bobbin_export_next(bobbin_export *export, const char **ret_data, size_t *ret_len,
+	struct bobbin_error *error);
+
+/* What the format had no place for, or had to change. */
+struct bobbin_export_loss {
+	const char *what; /* "thinking", "images that cannot be read" */
+	uint64_t count;
+};
+
+/* The kinds so far, by index; NULL past the end. Lives until the next call. */
+BOBBIN_API const struct bobbin_export_loss *bobbin_export_loss(bobbin_export *export, size_t index);
+
+/* Ends it. NULL is allowed. */
+BOBBIN_API void bobbin_export_close(bobbin_export *export);
 
 /* ---- The window: the next request ------------------------------------------------------------------------------ */
 
@@ -701,31 +845,6 @@ BOBBIN_API const struct bobbin_hit *bobbin_recall_get(const bobbin_recall *recal
 /* Releases it. NULL is allowed. */
 BOBBIN_API void bobbin_recall_free(bobbin_recall *recall);
 
-/*
- * Background work: derives records of closed segments that have none, over all sessions of the store, until nothing is left
- * or `milliseconds` are over (it looks between segments; negative: until done). The library starts no threads: call it from
- * one of yours. deriver NULL: rules. ret_left (may be NULL): 1 if there is more.
- */
-BOBBIN_API int bobbin_work(bobbin_store *store, bobbin_model *deriver, int64_t milliseconds, uint64_t *ret_derived,
-	int *ret_left, struct bobbin_error *error);
-
-struct bobbin_simulation_row {
-	const char *prices;   /* the name of the price table */
-	const char *policy;   /* "none", "sliding", "fixed", "auto", "best fixed" */
-	double trigger;       /* of fixed ones: share of the history budget */
-	uint64_t requests;    /* one for each reply of the line */
-	uint64_t compactions; /* or slides of the window */
-	double billed;        /* in units of one uncached input token */
-};
-
-/* What a session would have cost, in rows. */
-typedef struct bobbin_simulation bobbin_simulation;
-
-/*
- * Replays the line under several ways of keeping its window. prices: {"NAME":{"cache_write":1.25,"cache_read":0.1,"output":5}};
- * NULL: four common tables. window may be NULL. Nothing is sent or written.
- */
-BOBBIN_API int bobbin_session_simulate(bobbin_session *session, const struct bobbin_window_options *window,
 struct bobbin_search_options {
 	size_t size;
 	const char *session; /* only this one, with what it inherits, up to the cut; NULL: all of the store, each message once */
@@ -771,6 +890,31 @@ BOBBIN_API uint64_t bobbin_search_skipped(const bobbin_search *search);
 /* Ends it; before its store is closed. NULL is allowed. */
 BOBBIN_API void bobbin_search_close(bobbin_search *search);
 
+/*
+ * Background work: derives records of closed segments that have none, over all sessions of the store, until nothing is left
+ * or `milliseconds` are over (it looks between segments; negative: until done). The library starts no threads: call it from
+ * one of yours. deriver NULL: rules. ret_left (may be NULL): 1 if there is more.
+ */
+BOBBIN_API int bobbin_work(bobbin_store *store, bobbin_model *deriver, int64_t milliseconds, uint64_t *ret_derived,
+	int *ret_left, struct bobbin_error *error);
+
+struct bobbin_simulation_row {
+	const char *prices;   /* the name of the price table */
+	const char *policy;   /* "none", "sliding", "fixed", "auto", "best fixed" */
+	double trigger;       /* of fixed ones: share of the history budget */
+	uint64_t requests;    /* one for each reply of the line */
+	uint64_t compactions; /* or slides of the window */
+	double billed;        /* in units of one uncached input token */
+};
+
+/* What a session would have cost, in rows. */
+typedef struct bobbin_simulation bobbin_simulation;
+
+/*
+ * Replays the line under several ways of keeping its window. prices: {"NAME":{"cache_write":1.25,"cache_read":0.1,"output":5}};
+ * NULL: four common tables. window may be NULL. Nothing is sent or written.
+ */
+BOBBIN_API int bobbin_session_simulate(bobbin_session *session, const struct bobbin_window_options *window,
 	const char *prices, size_t len, bobbin_simulation **ret_simulation, struct bobbin_error *error);
 
 /* The row at `index`; NULL past the end. Lives as long as the simulation. */

@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "session/segments.h"
+#include "session/usage.h"
 #include <stdlib.h>
 
 /* ---- Opening ---- */
@@ -199,15 +200,17 @@ void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_a
 	ret_ack->side_branch = from->node != NODE_NONE && !log_on_line(log, from->node, log_head(log));
 }
 
-/* Only messages may be appended by a host: control records are bobbin's own. */
+/* Messages, and what they cost, may be appended by a host: other control records are bobbin's own. */
 static int check_is_message(const char *record, size_t len, struct bobbin_error *error)
 {
-	struct json value, role;
+	struct json value, role, type;
 	int rc = json_parse(record, len, &value, error);
 	if (rc < 0)
 		return rc;
 	if (value.type != JSON_OBJECT)
 		return error_set(error, BOBBIN_EINPUT, "a message is a JSON object");
+	if (!json_get(&value, "role", &role) && json_get(&value, "type", &type) && json_string_is(&type, "usage"))
+		return usage_check(&value, error);
 	if (!json_get(&value, "role", &role))
 		return error_set(error, BOBBIN_EINPUT, "the record has no \"role\": user, assistant or tool");
 	return 0;

@@ -60,6 +60,16 @@ int bobbin_session_delete(bobbin_store *store, const char *id, struct bobbin_err
 	return store_delete(store->store, slice_of(id), error);
 }
 
+int bobbin_session_delete_materialized(bobbin_store *store, const char *id, struct bobbin_error *error)
+{
+	int rc = STORE_CHECK(store, error);
+	if (rc < 0)
+		return rc;
+	if (store->read_only)
+		return error_set(error, BOBBIN_EREADONLY, "the store was opened for reading only");
+	return store_delete_materialized(store->store, slice_of(id), error);
+}
+
 /* ---- Lists ---- */
 
 struct bobbin_list {
@@ -127,7 +137,8 @@ int bobbin_list_open(bobbin_store *store, const struct bobbin_list_options *opti
 		return rc;
 	if (options)
 		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
-	const struct store_list_options inner = {.owner = all.owner, .limit = all.title ? 0 : all.limit};
+	const struct store_list_options inner = {
+		.owner = all.owner, .parent_id = all.parent, .limit = all.title ? 0 : all.limit};
 	bobbin_list *list = mem_alloc_zero(sizeof(*list));
 	if (!list)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
@@ -234,7 +245,7 @@ static void place(bobbin_tree *tree, size_t root, size_t *stack, size_t *next)
 	stack[0] = root;
 	next[0] = first_child(tree, root);
 	tree->placed[root] = true;
-	tree->nodes[tree->count++] = (struct bobbin_tree_node){&tree->list.infos[root], 0, 1};
+	tree->nodes[tree->count++] = (struct bobbin_tree_node){&tree->list.infos[root], 0, 1, 0};
 	for (;;) {
 		size_t at = next[depth];
 		if (at >= tree->list.count || tree->parents[tree->order[at]] != stack[depth]) {
@@ -249,7 +260,7 @@ static void place(bobbin_tree *tree, size_t root, size_t *stack, size_t *next)
 		bool last = at + 1 >= tree->list.count || tree->parents[tree->order[at + 1]] != stack[depth];
 		tree->placed[child] = true;
 		tree->nodes[tree->count++] =
-			(struct bobbin_tree_node){&tree->list.infos[child], (unsigned)++depth, last};
+			(struct bobbin_tree_node){&tree->list.infos[child], (unsigned)++depth, last, 0};
 		stack[depth] = child;
 		next[depth] = first_child(tree, child);
 	}
@@ -300,6 +311,19 @@ static int tree_build(bobbin_tree *tree, const char *id, struct bobbin_error *er
 	return 0;
 }
 
+/* Roots that say they are forks: their parent is not there. */
+static void find_gone_parents(bobbin_store *store, bobbin_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		struct bobbin_tree_node *node = &tree->nodes[i];
+		if (node->depth || !*node->session->parent_id)
+			continue;
+		bool needed = node->session->forked_at > 0;
+		bool copied = needed && store_has_copy(store->store, slice_of(node->session->id));
+		node->parent_gone = needed && !copied ? 2 : 1;
+	}
+}
+
 int bobbin_tree_open(bobbin_store *store, const char *id, bobbin_tree **ret_tree, struct bobbin_error *error)
 {
 	int rc = STORE_CHECK(store, error);
@@ -314,6 +338,8 @@ int bobbin_tree_open(bobbin_store *store, const char *id, bobbin_tree **ret_tree
 	rc = list_fill(store, &all, &tree->list, error);
 	if (!rc)
 		rc = tree_build(tree, id, error);
+	if (!rc)
+		find_gone_parents(store, tree);
 	if (rc < 0)
 		bobbin_tree_close(tree);
 	else

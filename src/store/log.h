@@ -335,6 +335,21 @@ uint32_t log_newest(const struct log *log, enum record_kind kind);
 int log_record_read(struct log *log, uint32_t record, struct arena *arena, struct json *ret_record,
 	struct bobbin_error *error);
 
+/*
+ * Every record of a kind in a session's own file, in file order, and its session lines, without opening what it
+ * inherits: one pass over the file. `word`: what stands in each such line, "\"usage\"". What `take` returns other than 0 ends
+ * it. The id must be one. BOBBIN_ENOTFOUND, BOBBIN_EREFUSED, BOBBIN_EIO, BOBBIN_ENOMEM.
+ */
+struct store_taking {
+	enum record_kind kind;
+	const char *word;
+	int (*take)(void *data, enum record_kind kind, const struct json *record, uint64_t offset,
+		struct bobbin_error *error);
+	void *data;
+};
+int store_take_records(
+	struct store *store, struct slice id, const struct store_taking *wanted, struct bobbin_error *error);
+
 enum fault_kind {
 	FAULT_TORN,  /* ends in the middle; a write that was interrupted */
 	FAULT_NULS,  /* NUL bytes where text should be */

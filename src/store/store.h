@@ -70,6 +70,7 @@ void store_close(struct store *store); /* NULL allowed */
 
 const struct platform *store_platform(const struct store *store);
 int store_dir(const struct store *store); /* descriptor of the folder, for rooms that keep files beside */
+bool store_has_copy(const struct store *store, struct slice id); /* it has a copy of what it inherits */
 bool store_has(const struct store *store, struct slice id); /* a log of that name exists (a bad id: false) */
 
 /* One session as a list shows it. Texts live in the arena of the call and are NUL-terminated. */
