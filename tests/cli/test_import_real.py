@@ -9,7 +9,13 @@ import sys
 
 from harness import SOURCE, TRANSCRIPTS, Scratch, done, equal, ok, skip
 
-FORMATS = ("claude-code", "pi", "openai-chat")
+# Folders of transcripts; the format is called as the folder, but for these.
+FOLDERS = ("claude-code", "pi", "openai-chat", "swe-agent", "mini-swe-agent", "openhands", "aider", "letta-af", "langchain",
+           "sharegpt", "tree", "locomo", "longmemeval")
+NAMES = {"letta-af": "letta"}
+DIALECTS = ("openai-chat", "openai-responses", "anthropic")
+# A file with many sessions is looked at more closely in this many of them.
+SESSIONS = 4
 
 
 def independent(format, path):
@@ -30,16 +36,17 @@ def check_file(scratch, format, path):
     if not ok(result.code == 0, f"{name}: imports", result):
         return
     sessions = result.json["sessions"]
-    equal(result.json["format"], format, f"{name}: is recognised")
+    equal(result.json["format"], NAMES.get(format, format), f"{name}: is recognised")
     right = independent(format, path)
     keys = ("messages", "calls", "results")
     equal([tuple(one[key] for key in keys) for one in sessions], [tuple(one[key] for key in keys) for one in right],
           f"{name}: messages, calls and results are those of the independent count")
-    for session, count in list(zip(sessions, right))[:6]:
+    for session, count in list(zip(sessions, right))[:SESSIONS]:
         rows = scratch.run("show", session["id"], "--all-branches", "--json").rows
         answered = [row.get("tool_call_id") for row in rows if row["role"] == "tool"]
         equal(sorted(answered), sorted(count["result_ids"]), f"{name}: no result is lost in the store")
         check_again(scratch, name, session["id"])
+        check_dialects(scratch, name, session["id"])
 
 
 def check_again(scratch, name, id):
@@ -55,11 +62,20 @@ def check_again(scratch, name, id):
     ok(before.code in (0, 1), f"{name}: the doctor can say what it finds", before)
 
 
+def check_dialects(scratch, name, id):
+    for dialect in DIALECTS:
+        body = scratch.run("request", id, "--dialect", dialect)
+        if not ok(body.code == 0, f"{name}: a body in {dialect}", body):
+            continue
+        checked = scratch.run("check", "--dialect", dialect, "-", input=body.out)
+        ok(checked.code == 0, f"{name}: a strict provider takes it in {dialect}", checked)
+
+
 if not TRANSCRIPTS:
     skip("real transcripts", "BOBBIN_TRANSCRIPTS is not set")
 else:
-    for format in FORMATS:
-        for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, format, "*.json*"))):
+    for format in FOLDERS:
+        for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, format, "*"))):
             with Scratch() as scratch:
                 check_file(scratch, format, path)
 
