@@ -29,7 +29,9 @@ struct arguments {
 	const char *store;
 	bool json, quiet, help;
 	uint64_t idle_timeout; /* seconds; 0: not given */
-	bool mask, redact_on_write;
+	bool mask, redact_on_write, materialize;
+	const char *other_system_file; /* of the second --system */
+	const char *parent;
 	bool ignore_case, line_only, count;
 	bool repair;
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
@@ -106,6 +108,9 @@ void note(const struct arguments *arguments, const char *format, ...) __attribut
 void print_faults(const struct arguments *arguments, const bobbin_faults *faults);
 void print_faults_json(const bobbin_faults *faults);
 
+/* read.c: what a list says of a session; `end` closes the object or goes on with it. */
+void print_info_json(const struct bobbin_session_info *info, const char *end);
+
 /* common.c: reads all of a file ("-": stdin) into memory of malloc; 0, or an exit code with the reason
  * printed. */
 int read_input(const char *name, char **ret_data, size_t *ret_len);
@@ -152,6 +157,8 @@ int command_append(const struct arguments *arguments);
 int command_manufacture(const struct arguments *arguments);
 int command_show(const struct arguments *arguments);
 int command_list(const struct arguments *arguments);
+int command_cost(const struct arguments *arguments);
+int command_ab(const struct arguments *arguments);
 int command_tree(const struct arguments *arguments);
 int command_fork(const struct arguments *arguments);
 int command_rewind(const struct arguments *arguments);
@@ -170,6 +177,9 @@ int command_work(const struct arguments *arguments);
 int command_simulate(const struct arguments *arguments);
 int command_import(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);
+int command_backup(const struct arguments *arguments);
+int command_export(const struct arguments *arguments);
+void print_export_formats(void);
 int command_once(const struct arguments *arguments);
 int command_actions(const struct arguments *arguments);
 int command_help(const struct arguments *arguments);

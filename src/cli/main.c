@@ -37,8 +37,8 @@ const struct command commands[] = {
 		"back. With --mask keys, tokens, passwords, private keys and authorization headers are "
 		"replaced by what they are; the log is left as it is.",
 		"session from to all-branches follow mask", 0, 1, command_show},
-	{"list", "list [TITLE] [--owner O] [--limit N]", "sessions, newest first",
-		"From heads and caches only, whatever the size of the logs.", "owner limit", 0, 1,
+	{"list", "list [TITLE] [--owner O] [--parent ID] [--limit N]", "sessions, newest first",
+		"From heads and caches only, whatever the size of the logs.", "owner parent limit", 0, 1,
 		command_list},
 	{"window", "window [SESSION] [--at ID] [budget options]",
 		"the next request: what is in it, what is not, and why",
@@ -116,14 +116,32 @@ const struct command commands[] = {
 		"The old one stays in the log.", "", 3, 3, command_edit},
 	{"regenerate", "regenerate [SESSION]", "another reply to the last user message, as a new branch", "",
 		"session " BUDGET, 0, 1, command_regenerate},
-	{"tree", "tree [SESSION]", "sessions and their forks as a tree", "", "", 0, 1, command_tree},
-	{"delete", "delete SESSION", "delete a session; refused while forks refer to it", "", "", 1, 1,
+	{"ab", "ab SESSION AT --system FILE --system FILE", "the same history under two prompts, side by side",
+		"AT as for fork. Each side is a new session, a fork at AT in which the last user message is answered; "
+		"their ids come last, so that either can be taken further. A tool the model asks for is shown, not run.",
+		"owner " BUDGET, 2, 2, command_ab},
+	{"cost", "cost [SESSION] [--prices FILE]", "what sessions cost: own, inherited, and the whole tree",
+		"Usage belongs to the session that paid it. What a fork inherits is shown apart and in no sum, so a tree "
+		"costs the sum of what its sessions paid. Without SESSION: a line for each tree, and the total. Requests "
+		"that say no price need a table: {\"MODEL\":{\"input\":1.25,\"cache_read\":0.1,\"cache_write\":1.25,"
+		"\"output\":8}}, input in dollars a million tokens, the others in units of it. What has no price is said.",
+		"session prices", 0, 1, command_cost},
+	{"tree", "tree [SESSION]", "sessions and their forks as a tree",
+		"With what each paid itself; bobbin cost says more.", "", 0, 1, command_tree},
+	{"delete", "delete SESSION [--materialize]", "delete a session; refused while forks refer to it",
+		"With --materialize each fork first gets a copy of what it inherits, and nothing else, beside its own "
+		"log, which is not touched.",
+		"materialize", 1, 1,
 		command_delete},
 	{"import", "import [--format F] [--id ID] FILE…", "other products' sessions in; prints the new ids",
 		"FILE may be - for stdin. A file with several conversations makes several sessions. If "
 		"anything in a file "
 		"fails, none of its sessions is left behind.",
 		"format id owner redact-on-write", 1, -1, command_import},
+	{"export", "export SESSION --format F", "a session in another product's format, to stdout",
+		"The line to the head, or --to a message. What the format has no place for is said on stderr. "
+		"`bobbin import` reads all of them back, except markdown.",
+		"format to mask", 1, 1, command_export},
 	{"doctor", "doctor [SESSION | FILE …] [--repair]",
 		"what is wrong with sessions, the store or a transcript, and what it means",
 		"Without a name: every session of the store, and the store itself. Each fault with its place, what it means, "
@@ -131,6 +149,10 @@ const struct command commands[] = {
 		"session of what can be read, and its id is the last word printed; doing it again changes nothing. Wrong "
 		"caches and what crashes left are removed. Exit code 1 if there are faults.",
 		"format repair", 0, -1, command_doctor},
+	{"backup", "backup DIR", "a consistent copy of the store, also while others write",
+		"DIR must not exist, or be an earlier backup: then only what came since is copied, and what was deleted since "
+		"is taken out. A backup is a store: bobbin --store DIR reads it, and a copy of it is how to go back.",
+		"", 1, 1, command_backup},
 	{"help", "help [COMMAND]", "this, or a command explained", "", "", 0, 1, command_help},
 	{"version", "version", "the version of the library", "", "", 0, 0, command_version},
 	{NULL, NULL, NULL, NULL, NULL, 0, 0, NULL},
@@ -172,6 +194,8 @@ static void print_help(const struct command *command)
 			print_hanging(about, strlen(about), 21);
 		}
 	}
+	if (strcmp(command->name, "export") == 0)
+		print_export_formats();
 	if (*command->options) {
 		puts("\nOptions:");
 		arguments_print_options(command);
