@@ -66,6 +66,9 @@ static const struct option options[] = {
 	{"prices", OPTION_TEXT, AT(prices_file), "FILE", "price table, JSON: see bobbin help simulate"},
 	{"repair", OPTION_FLAG, AT(repair), NULL, "mend what can be mended; a damaged log becomes a new session"},
 	{"dry-run", OPTION_FLAG, AT(dry_run), NULL, "report, write nothing"},
+	{"materialize", OPTION_FLAG, AT(materialize), NULL,
+		"give its forks a copy of what they inherit, instead of refusing"},
+	{"parent", OPTION_TEXT, AT(parent), "ID", "only direct forks of this session"},
 	{"segments", OPTION_FLAG, AT(segments), NULL, "the record of each segment"},
 	{"once", OPTION_FLAG, AT(once), NULL, "stop after the segment at hand"},
 	{"all-branches", OPTION_FLAG, AT(all_branches), NULL, "every message of the log, not only the line"},
@@ -230,6 +233,12 @@ static int take_option(int count, char **values, int *index, struct arguments *a
 		value = values[++*index];
 	}
 	used[(*used_count)++] = option->name;
+	if (option->offset == AT(system_file) && arguments->system_file) {
+		if (arguments->other_system_file)
+			return fail_usage("--system is given three times");
+		arguments->other_system_file = value;
+		return 0;
+	}
 	return option_set(arguments, option, value);
 }
 
@@ -268,6 +277,8 @@ static int choose_command(
 	arguments->words++;
 	arguments->word_count--;
 	int rc = arguments->help ? 0 : check_options(command, used, used_count);
+	if (!rc && arguments->other_system_file && strcmp(command->name, "ab") != 0)
+		rc = fail_usage("'%s' takes one --system", command->name);
 	if (!rc && !arguments->help)
 		rc = check_words(command, arguments->word_count);
 	*ret_command = command;

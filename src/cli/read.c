@@ -120,7 +120,7 @@ int command_show(const struct arguments *arguments)
 
 /* ---- list ---- */
 
-static void print_info_json(const struct bobbin_session_info *info, const char *end)
+void print_info_json(const struct bobbin_session_info *info, const char *end)
 {
 	putchar('{');
 	print_json_member("id", info->id);
@@ -177,6 +177,7 @@ int command_list(const struct arguments *arguments)
 		return rc;
 	options.owner = arguments->owner;
 	options.limit = (size_t)arguments->limit;
+	options.parent = arguments->parent;
 	options.title = arguments->word_count ? arguments->words[0] : NULL;
 	if (bobbin_list_open(store, &options, &list, &error) < 0) {
 		bobbin_store_close(store);
@@ -189,71 +190,8 @@ int command_list(const struct arguments *arguments)
 			print_info(info);
 	bobbin_list_close(list);
 	bobbin_store_close(store);
-	bool asked = options.owner || options.title;
+	bool asked = options.owner || options.title || options.parent;
 	if (!count)
 		note(arguments, asked ? "no session matches" : "no sessions yet");
 	return count || !asked ? EXIT_DONE : EXIT_NO;
-}
-
-/* ---- tree ---- */
-
-#define TREE_DEPTH_MAX 64
-
-/* Which ancestors still have siblings to come, so that their lines are drawn on. */
-static void print_branches(const struct bobbin_tree_node *node, bool *open)
-{
-	for (unsigned i = 1; i < node->depth && i < TREE_DEPTH_MAX; i++)
-		fputs(open[i] ? "│  " : "   ", stdout);
-	if (node->depth)
-		fputs(node->last ? "└─ " : "├─ ", stdout);
-	if (node->depth < TREE_DEPTH_MAX)
-		open[node->depth] = !node->last;
-}
-
-static void print_tree_node(const struct bobbin_tree_node *node, bool *open)
-{
-	const struct bobbin_session_info *info = node->session;
-	print_branches(node, open);
-	printf("%s%s%s", paint(BOLD), info->id, paint(PLAIN));
-	if (node->depth)
-		printf("  from message %s", number_text(info->forked_at));
-	else if (*info->parent_id) /* its parent is missing, or was not asked for */
-		printf("  fork of %s", visible(info->parent_id));
-	printf("  %s", counted(info->messages, "message"));
-	if (*info->title) {
-		fputs("  ", stdout);
-		print_line_of(info->title, strlen(info->title), 30);
-	}
-	if (info->damaged) {
-		printf("  %s", paint(RED));
-		print_clean(info->damaged, strlen(info->damaged));
-		printf("%s", paint(PLAIN));
-	}
-	putchar('\n');
-}
-
-int command_tree(const struct arguments *arguments)
-{
-	struct bobbin_error error;
-	const struct bobbin_tree_node *node;
-	bobbin_store *store;
-	bobbin_tree *tree;
-	bool open[TREE_DEPTH_MAX] = {false};
-	int rc = open_store(arguments, false, &store);
-	if (rc)
-		return rc;
-	if (bobbin_tree_open(store, arguments->word_count ? arguments->words[0] : NULL, &tree, &error) < 0) {
-		bobbin_store_close(store);
-		return fail(&error);
-	}
-	while ((node = bobbin_tree_next(tree)))
-		if (arguments->json) {
-			print_info_json(node->session, "");
-			printf(",\"depth\":%u}\n", node->depth);
-		} else {
-			print_tree_node(node, open);
-		}
-	bobbin_tree_close(tree);
-	bobbin_store_close(store);
-	return EXIT_DONE;
 }

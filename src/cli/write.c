@@ -262,7 +262,9 @@ int command_delete(const struct arguments *arguments)
 	int rc = open_store(arguments, false, &store);
 	if (rc)
 		return rc;
-	if (bobbin_session_delete(store, arguments->words[0], &error) < 0)
+	int (*delete)(bobbin_store *, const char *, struct bobbin_error *) =
+		arguments->materialize ? bobbin_session_delete_materialized : bobbin_session_delete;
+	if (delete (store, arguments->words[0], &error) < 0)
 		rc = fail(&error);
 	else if (arguments->json)
 		printf("{\"deleted\":true}\n");

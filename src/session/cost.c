@@ -26,11 +26,16 @@ struct named_usage {
 };
 
 /* What is known of a session beside its row. */
-struct payer {
-	struct named_usage *named;
+struct named_set {
+	struct named_usage *items;
 	size_t count, cap;
-	uint32_t *slots; /* a hash table of places in `named`, counted from 1; 0: free */
-	size_t slot_count;  /* a power of two, at least twice `count`; 0: none yet */
+	uint32_t *slots;   /* a hash table of places in `items`, counted from 1; 0: free */
+	size_t slot_count; /* a power of two, at least twice `count`; 0: none yet */
+};
+
+struct payer {
+	struct named_set own;
+	struct named_set copied; /* what stands in its copy of what it inherits, if it has one */
 	size_t base;	    /* row of the session whose log holds what it inherits; SIZE_MAX: none */
 	uint64_t base_size; /* how long that log was then; 0: not known */
 };
@@ -51,75 +56,80 @@ struct bobbin_cost {
 struct reading {
 	bobbin_cost *cost;
 	size_t row;
+	bool copy; /* of what it inherits: only the ids count */
 	struct arena scratch;
 };
 
 /* The slot that has this id, or the free one where it would stand. */
-static uint32_t *slot_of(const struct payer *payer, const char *id)
+static uint32_t *slot_of(const struct named_set *set, const char *id)
 {
-	size_t at = (size_t)hash_bytes(id, strlen(id)) & (payer->slot_count - 1);
-	while (payer->slots[at] && strcmp(payer->named[payer->slots[at] - 1].id, id) != 0)
-		at = (at + 1) & (payer->slot_count - 1);
-	return &payer->slots[at];
+	size_t at = (size_t)hash_bytes(id, strlen(id)) & (set->slot_count - 1);
+	while (set->slots[at] && strcmp(set->items[set->slots[at] - 1].id, id) != 0)
+		at = (at + 1) & (set->slot_count - 1);
+	return &set->slots[at];
 }
 
-static const struct named_usage *find_named(const struct payer *payer, const char *id)
+static const struct named_usage *find_named(const struct named_set *set, const char *id)
 {
-	uint32_t found = payer->slot_count ? *slot_of(payer, id) : 0;
-	return found ? &payer->named[found - 1] : NULL;
+	uint32_t found = set->slot_count ? *slot_of(set, id) : 0;
+	return found ? &set->items[found - 1] : NULL;
 }
 
-static int make_room(struct payer *payer)
+static int make_room(struct named_set *set)
 {
-	void *named = payer->named;
-	if (mem_grow(&named, &payer->cap, payer->count + 1, sizeof(*payer->named)) < 0)
+	void *items = set->items;
+	if (mem_grow(&items, &set->cap, set->count + 1, sizeof(*set->items)) < 0)
 		return BOBBIN_ENOMEM;
-	payer->named = named;
-	if (payer->slot_count >= 2 * (payer->count + 1))
+	set->items = items;
+	if (set->slot_count >= 2 * (set->count + 1))
 		return 0;
-	size_t count = payer->slot_count ? 2 * payer->slot_count : 16;
+	size_t count = set->slot_count ? 2 * set->slot_count : 16;
 	uint32_t *slots = mem_alloc_zero(count * sizeof(*slots));
 	if (!slots)
 		return BOBBIN_ENOMEM;
-	mem_free(payer->slots);
-	payer->slots = slots;
-	payer->slot_count = count;
-	for (size_t i = 0; i < payer->count; i++)
-		*slot_of(payer, payer->named[i].id) = (uint32_t)i + 1;
+	mem_free(set->slots);
+	set->slots = slots;
+	set->slot_count = count;
+	for (size_t i = 0; i < set->count; i++)
+		*slot_of(set, set->items[i].id) = (uint32_t)i + 1;
 	return 0;
 }
 
-static void payer_release(struct payer *payer)
+/* An id that is in the set already stays as it is. */
+static int add_named(bobbin_cost *cost, struct named_set *set, const char *id, uint64_t offset)
 {
-	mem_free(payer->named);
-	mem_free(payer->slots);
+	if (find_named(set, id))
+		return 0;
+	int rc = make_room(set);
+	const struct named_usage added = {rc ? NULL : arena_copy(&cost->arena, id, strlen(id)), offset};
+	if (!added.id)
+		return BOBBIN_ENOMEM;
+	uint32_t *slot = slot_of(set, id);
+	set->items[set->count++] = added;
+	*slot = (uint32_t)set->count;
+	return 0;
+}
+
+static void named_release(struct named_set *set)
+{
+	mem_free(set->items);
+	mem_free(set->slots);
 }
 
 /* Said already by this session, or by one that it inherits from before the fork. */
 static bool is_repeated(const bobbin_cost *cost, size_t row, const char *id)
 {
 	const struct payer *payer = &cost->payers[row];
-	const struct named_usage *found = find_named(payer, id);
-	for (size_t steps = 0; !found && payer->base != SIZE_MAX && steps < cost->count; steps++) {
+	if (find_named(&payer->own, id) || find_named(&payer->copied, id))
+		return true;
+	for (size_t steps = 0; payer->base != SIZE_MAX && steps < cost->count; steps++) {
 		uint64_t size = payer->base_size;
 		payer = &cost->payers[payer->base];
-		found = find_named(payer, id);
-		if (found && size && found->offset >= size)
-			found = NULL;
+		const struct named_usage *found = find_named(&payer->own, id);
+		if ((found && (!size || found->offset < size)) || find_named(&payer->copied, id))
+			return true;
 	}
-	return found != NULL;
-}
-
-static int add_named(bobbin_cost *cost, struct payer *payer, const char *id, uint64_t offset)
-{
-	int rc = make_room(payer);
-	const struct named_usage added = {rc ? NULL : arena_copy(&cost->arena, id, strlen(id)), offset};
-	if (!added.id)
-		return BOBBIN_ENOMEM;
-	uint32_t *slot = slot_of(payer, id);
-	payer->named[payer->count++] = added;
-	*slot = (uint32_t)payer->count;
-	return 0;
+	return false;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -165,31 +175,45 @@ static int take_header(struct reading *reading, const struct json *record)
 	return 0;
 }
 
+/* *ret_id NULL: it has none. */
+static int usage_id(const struct json *record, struct arena *arena, const char **ret_id)
+{
+	struct json value;
+	*ret_id = NULL;
+	if (!json_get(record, "id", &value) || value.type != JSON_STRING)
+		return 0;
+	struct slice id = json_string_content(&value, arena);
+	*ret_id = id.data ? arena_copy(arena, id.data, id.len) : NULL;
+	return *ret_id ? 0 : BOBBIN_ENOMEM;
+}
+
 static int take_usage(struct reading *reading, const struct json *record, uint64_t offset)
 {
 	bobbin_cost *cost = reading->cost;
 	struct payer *payer = &cost->payers[reading->row];
-	struct json value;
-	if (json_get(record, "id", &value) && value.type == JSON_STRING) {
-		struct slice id = json_string_content(&value, &reading->scratch);
-		const char *text = id.data ? arena_copy(&reading->scratch, id.data, id.len) : NULL;
-		if (!text)
-			return BOBBIN_ENOMEM;
-		if (is_repeated(cost, reading->row, text))
-			return 0;
-		int rc = add_named(cost, payer, text, offset);
-		if (rc < 0)
-			return rc;
-	}
-	return usage_add_record(
-		&cost->rows[reading->row].own, record, &cost->table, &cost->arena, &cost->unpriced);
+	const char *id;
+	int rc = usage_id(record, &reading->scratch, &id);
+	if (rc < 0)
+		return rc;
+	if (reading->copy)
+		return id ? add_named(cost, &payer->copied, id, offset) : 0;
+	if (id && is_repeated(cost, reading->row, id))
+		return 0;
+	rc = id ? add_named(cost, &payer->own, id, offset) : 0;
+	return rc ? rc
+		  : usage_add_record(&cost->rows[reading->row].own, record, &cost->table, &reading->scratch,
+			    &cost->unpriced);
 }
 
 static int take(void *data, enum record_kind kind, const struct json *record, uint64_t offset,
 	struct bobbin_error *error)
 {
 	struct reading *reading = data;
-	int rc = kind == RECORD_USAGE ? take_usage(reading, record, offset) : take_header(reading, record);
+	int rc = 0;
+	if (kind == RECORD_USAGE)
+		rc = take_usage(reading, record, offset);
+	else if (!reading->copy)
+		rc = take_header(reading, record);
 	arena_reset(&reading->scratch);
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
@@ -198,10 +222,14 @@ static int take(void *data, enum record_kind kind, const struct json *record, ui
 static int read_own(bobbin_store *store, bobbin_cost *cost, size_t row, struct bobbin_error *error)
 {
 	struct reading reading = {.cost = cost, .row = row, .scratch = ARENA_INIT};
-	const struct store_taking wanted = {RECORD_USAGE, "\"usage\"", take, &reading};
+	struct store_taking wanted = {RECORD_USAGE, "\"usage\"", true, take, &reading};
 	struct bobbin_error reason = {0};
-	int rc = store_take_records(
-		store->store, slice_of(cost->rows[row].node->session->id), &wanted, &reason);
+	struct slice id = slice_of(cost->rows[row].node->session->id);
+	reading.copy = true;
+	int rc = store_take_records(store->store, id, &wanted, &reason);
+	reading.copy = wanted.copy = false;
+	if (rc == 0 || rc == BOBBIN_ENOTFOUND)
+		rc = store_take_records(store->store, id, &wanted, &reason);
 	arena_release(&reading.scratch);
 	if (rc == BOBBIN_ENOMEM)
 		return error_set(error, rc, "out of memory");
@@ -261,7 +289,7 @@ static int read_all(bobbin_store *store, bobbin_cost *cost, struct bobbin_error 
 /* ---- Inherited ---- */
 
 /* The usage that `base` has for messages up to `through`, as of when it was forked. */
-static int add_inherited(bobbin_cost *cost, struct log *base, uint32_t through, uint64_t until, struct payer *seen,
+static int add_inherited(bobbin_cost *cost, struct log *base, uint32_t through, uint64_t until, struct named_set *seen,
 	struct bobbin_error *error)
 {
 	struct arena arena = ARENA_INIT;
@@ -280,13 +308,11 @@ static int add_inherited(bobbin_cost *cost, struct log *base, uint32_t through, 
 		struct slice id = json_string_content(&value, &arena);
 		if (!id.data || log_find(base, id, &node, NULL) < 0 || !log_on_line(base, node, through))
 			continue;
-		if (json_get(&record, "id", &value) && value.type == JSON_STRING) {
-			id = json_string_content(&value, &arena);
-			const char *text = id.data ? arena_copy(&arena, id.data, id.len) : NULL;
-			if (text && find_named(seen, text))
-				continue;
-			rc = text ? add_named(cost, seen, text, 0) : BOBBIN_ENOMEM;
-		}
+		const char *name;
+		rc = usage_id(&record, &arena, &name);
+		if (rc || (name && find_named(seen, name)))
+			continue;
+		rc = name ? add_named(cost, seen, name, 0) : 0;
 		if (!rc)
 			rc = usage_add_record(&cost->inherited, &record, &cost->table, &arena, &cost->unpriced);
 	}
@@ -296,7 +322,7 @@ static int add_inherited(bobbin_cost *cost, struct log *base, uint32_t through, 
 
 static int read_inherited(bobbin_store *store, bobbin_cost *cost, const char *id, struct bobbin_error *error)
 {
-	struct payer seen = {0};
+	struct named_set seen = {0};
 	struct log *log;
 	uint32_t through;
 	int rc = log_open(store->store, slice_of(id), LOG_READ, &log, error);
@@ -307,7 +333,7 @@ static int read_inherited(bobbin_store *store, bobbin_cost *cost, const char *id
 		if (!rc)
 			rc = add_inherited(cost, log_base(at), through, log_info(at)->parent_size, &seen, error);
 	}
-	payer_release(&seen);
+	named_release(&seen);
 	log_close(log);
 	return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : rc;
 }
@@ -379,11 +405,14 @@ void bobbin_cost_close(bobbin_cost *cost)
 {
 	if (!cost)
 		return;
-	for (size_t i = 0; cost->payers && i < cost->count; i++)
-		payer_release(&cost->payers[i]);
+	for (size_t i = 0; cost->payers && i < cost->count; i++) {
+		named_release(&cost->payers[i].own);
+		named_release(&cost->payers[i].copied);
+	}
 	bobbin_tree_close(cost->tree);
 	mem_free(cost->rows);
 	mem_free(cost->unpriced.models);
+	arena_release(&cost->unpriced.arena);
 	arena_release(&cost->arena);
 	mem_free(cost);
 }

@@ -158,7 +158,7 @@ static struct token_usage tokens_of(const struct json *record, bool *ret_reporte
 	return tokens;
 }
 
-static int note_unpriced(struct unpriced *unpriced, struct slice model, struct arena *arena)
+static int note_unpriced(struct unpriced *unpriced, struct slice model)
 {
 	void *models = unpriced->models;
 
@@ -170,7 +170,7 @@ static int note_unpriced(struct unpriced *unpriced, struct slice model, struct a
 	if (mem_grow(&models, &unpriced->cap, unpriced->count + 1, sizeof(*unpriced->models)) < 0)
 		return BOBBIN_ENOMEM;
 	unpriced->models = models;
-	unpriced->models[unpriced->count] = arena_copy(arena, model.data, model.len);
+	unpriced->models[unpriced->count] = arena_copy(&unpriced->arena, model.data, model.len);
 	if (!unpriced->models[unpriced->count])
 		return BOBBIN_ENOMEM;
 	unpriced->count++;
@@ -178,7 +178,7 @@ static int note_unpriced(struct unpriced *unpriced, struct slice model, struct a
 }
 
 int usage_add_record(struct bobbin_usage *usage, const struct json *record, const struct price_table *table,
-	struct arena *arena, struct unpriced *unpriced)
+	struct arena *scratch, struct unpriced *unpriced)
 {
 	struct bobbin_usage more = {.requests = 1};
 	struct json value;
@@ -195,7 +195,7 @@ int usage_add_record(struct bobbin_usage *usage, const struct json *record, cons
 	more.reasoning = tokens.reasoning;
 	more.unreported = !reported;
 	if (json_get(record, "model", &value) && value.type == JSON_STRING) {
-		model = json_string_content(&value, arena);
+		model = json_string_content(&value, scratch);
 		if (!model.data)
 			return BOBBIN_ENOMEM;
 	}
@@ -209,7 +209,7 @@ int usage_add_record(struct bobbin_usage *usage, const struct json *record, cons
 		more.nanousd = price_of(&tokens, price);
 	} else {
 		more.unpriced = 1;
-		rc = note_unpriced(unpriced, model, arena);
+		rc = note_unpriced(unpriced, model);
 	}
 	usage_add(usage, &more);
 	return rc;

@@ -34,13 +34,14 @@ int price_table_read(const char *text, size_t len, struct arena *arena, struct p
 
 /* Models whose price was needed and is not known. */
 struct unpriced {
-	const char **models; /* in the arena */
+	const char **models; /* to be freed; the texts are in the arena */
 	size_t count, cap;
+	struct arena arena;
 };
 
-/* Adds what a usage record says. 0 or BOBBIN_ENOMEM. */
+/* Adds what a usage record says; `scratch` may be reset afterwards. 0 or BOBBIN_ENOMEM. */
 int usage_add_record(struct bobbin_usage *usage, const struct json *record, const struct price_table *table,
-	struct arena *arena, struct unpriced *unpriced);
+	struct arena *scratch, struct unpriced *unpriced);
 void usage_add(struct bobbin_usage *usage, const struct bobbin_usage *more);
 
 /* Whether a host may append this as a usage record: figures that are whole numbers and not negative, texts where texts

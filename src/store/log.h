@@ -343,6 +343,7 @@ int log_record_read(struct log *log, uint32_t record, struct arena *arena, struc
 struct store_taking {
 	enum record_kind kind;
 	const char *word;
+	bool copy; /* of its copy of what it inherits instead; BOBBIN_ENOTFOUND if it has none */
 	int (*take)(void *data, enum record_kind kind, const struct json *record, uint64_t offset,
 		struct bobbin_error *error);
 	void *data;

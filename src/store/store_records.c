@@ -61,6 +61,8 @@ int store_take_records(
 
 	memcpy(name, id.data, id.len);
 	memcpy(name + id.len, STORE_LOG_SUFFIX, sizeof(STORE_LOG_SUFFIX));
+	if (wanted->copy)
+		memcpy(name + id.len, ".base.jsonl", sizeof(".base.jsonl"));
 	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, &info, error);
 	if (rc)
 		return rc;
