@@ -554,7 +554,8 @@ BOBBIN_API const struct bobbin_cost_row *bobbin_cost_of(const bobbin_cost *cost,
 /* The sum of what is own in all rows. */
 BOBBIN_API const struct bobbin_usage *bobbin_cost_total(const bobbin_cost *cost);
 
-/* What the messages cost that `id` inherits: paid by its ancestors, and in no sum. Nothing with id NULL. */
+/* What the messages cost that `id` inherits: paid by its ancestors, and in no sum. Nothing with id NULL; NULL if what it
+ * inherits cannot be read. */
 BOBBIN_API const struct bobbin_usage *bobbin_cost_inherited(const bobbin_cost *cost);
 
 /* The models whose price is not known, as the records name them; NULL past the end. */

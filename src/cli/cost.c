@@ -107,7 +107,10 @@ static void print_session_json(const bobbin_cost *cost, const struct bobbin_cost
 	putchar(',');
 	print_usage_json("own", &row->own);
 	putchar(',');
-	print_usage_json("inherited", bobbin_cost_inherited(cost));
+	if (bobbin_cost_inherited(cost))
+		print_usage_json("inherited", bobbin_cost_inherited(cost));
+	else
+		fputs("\"inherited\":null", stdout);
 	fputs(",\"tree\":{", stdout);
 	print_json_member("root", root->node->session->id);
 	printf(",\"sessions\":%llu,", (unsigned long long)root->tree_sessions);
@@ -130,7 +133,10 @@ static void print_session(const bobbin_cost *cost, const struct bobbin_cost_row 
 	print_heading(row->node->session->id);
 	print_usage_row("own", &row->own);
 	print_parts(&row->own);
-	print_usage_row("inherited, paid by others", inherited);
+	if (inherited)
+		print_usage_row("inherited, paid by others", inherited);
+	else
+		puts("inherited: what it was forked from cannot be read (bobbin doctor says more)");
 	snprintf(name, sizeof(name), "tree, %s", counted(root->tree_sessions, "session"));
 	print_usage_row(name, &root->tree);
 	print_parts(&root->tree);
@@ -152,8 +158,8 @@ static int show_session(const struct arguments *arguments, bobbin_cost *cost, co
 	else
 		print_session(cost, row, root);
 	const struct bobbin_usage *inherited = bobbin_cost_inherited(cost);
-	note_unknown(arguments, cost, root->tree.unpriced + inherited->unpriced,
-		root->tree.unreported + inherited->unreported);
+	note_unknown(arguments, cost, root->tree.unpriced + (inherited ? inherited->unpriced : 0),
+		root->tree.unreported + (inherited ? inherited->unreported : 0));
 	return EXIT_DONE;
 }
 

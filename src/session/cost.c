@@ -49,6 +49,7 @@ struct bobbin_cost {
 	struct payer *payers;
 	size_t count, cap, next;
 	struct bobbin_usage total, inherited;
+	bool inherited_unread;
 	const struct bobbin_cost_row **by_id;
 };
 
@@ -350,9 +351,12 @@ static int fill(bobbin_store *store, bobbin_cost *cost, const char *id, const st
 		rc = take_nodes(cost, error);
 	if (!rc)
 		rc = read_all(store, cost, error);
-	if (!rc && id)
+	if (!rc && id) {
 		rc = read_inherited(store, cost, id, error);
-	return rc;
+		cost->inherited_unread = rc < 0;
+	}
+	/* What is own is known all the same. */
+	return rc == BOBBIN_ENOMEM || !cost->inherited_unread ? rc : 0;
 }
 
 int bobbin_cost_open(bobbin_store *store, const char *id, const struct bobbin_cost_options *options,
@@ -393,7 +397,7 @@ const struct bobbin_usage *bobbin_cost_total(const bobbin_cost *cost)
 
 const struct bobbin_usage *bobbin_cost_inherited(const bobbin_cost *cost)
 {
-	return &cost->inherited;
+	return cost->inherited_unread ? NULL : &cost->inherited;
 }
 
 const char *bobbin_cost_unpriced(const bobbin_cost *cost, size_t index)

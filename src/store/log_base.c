@@ -51,7 +51,7 @@ static int open_base(struct log *log, const char *id, const struct log_chain *ch
 		rc = error_set(error, BOBBIN_ECORRUPT,
 			"%s: the session it was forked from, %s, is missing: put %s.jsonl back", log->name,
 			id, id);
-	else if (rc)
+	else if (rc && chain->depth == 0) /* who is concerned, and where it fails; not all those between */
 		error_prefix(error, "%s: its ancestor", log->name);
 	return rc;
 }
