@@ -270,7 +270,7 @@ static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 	printf("%s%s%s", paint(BOLD), info->id, paint(PLAIN));
 	print_origin(row->node);
 	printf("  %s", counted(info->messages, "message"));
-	if (row->own.requests)
+	if (row->own.nanousd || row->own.unpriced)
 		printf("  %s", price_text(&row->own));
 	if (*info->title) {
 		fputs("  ", stdout);

@@ -81,7 +81,8 @@ static uint64_t last_seq(const char *tail, size_t len)
 	return 0;
 }
 
-static void read_header(const struct buffer *head, uint64_t size, struct store_ends *ends)
+/* BOBBIN_ENOMEM: which says nothing about the header. */
+static int read_header(const struct buffer *head, uint64_t size, struct store_ends *ends)
 {
 	const char *stop = head->data ? memchr(head->data, '\n', head->len) : NULL;
 	size_t len = stop ? (size_t)(stop - head->data) : head->len;
@@ -90,15 +91,18 @@ static void read_header(const struct buffer *head, uint64_t size, struct store_e
 	uint32_t crc;
 
 	if (!head->data || (!stop && head->len < size))
-		return; /* empty, or a first line too long for a header */
+		return 0; /* empty, or a first line too long for a header */
 	if (json_parse(head->data, len, &record, NULL) == 0 && record_kind_of(&record, &kind)) {
 		if (kind != RECORD_SESSION)
-			return;
+			return 0;
 		ends->has_header = true;
-		ends->damaged = record_crc_is_wrong(&record, &crc) ||
-				session_line_parse(&record, &ends->line, NULL) < 0;
+		int rc = session_line_parse(&record, &ends->line, NULL);
+		if (rc == BOBBIN_ENOMEM)
+			return rc;
+		ends->damaged = rc < 0 || record_crc_is_wrong(&record, &crc);
 	} else
 		ends->damaged = looks_like_session_line(head->data, len);
+	return 0;
 }
 
 int store_read_ends(
@@ -118,10 +122,11 @@ int store_read_ends(
 	if (rc)
 		return rc;
 	char *room = buffer_reserve(&text, STORE_HEAD_BYTES);
+	int memory = room ? 0 : BOBBIN_ENOMEM;
 	ssize_t got = room ? platform_read_full(platform, file, room, STORE_HEAD_BYTES, 0) : BOBBIN_ENOMEM;
 	if (got > 0) {
 		text.len = (size_t)got;
-		read_header(&text, info.size, &ends);
+		memory = read_header(&text, info.size, &ends);
 		uint64_t from = info.size > TAIL_BYTES ? info.size - TAIL_BYTES : 0;
 		got = platform_read_full(platform, file, text.data, TAIL_BYTES, from);
 		if (got > 0)
@@ -129,7 +134,7 @@ int store_read_ends(
 	}
 	buffer_release(&text);
 	file_close(platform, file);
-	if (!room)
+	if (memory)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	if (got < 0)
 		return error_set_os(error, (int)-got, "cannot read %s", name);
@@ -183,8 +188,12 @@ static int describe(struct store *store, const struct store_found *found, struct
 	}
 	if (rc == 0)
 		session_line_merge(&ends.line, &meta.line);
-	else if (!ends.has_header && !ends.damaged)
-		ends.damaged = store_read_lineage(store, found, &ends.line, NULL) < 0;
+	else if (!ends.has_header && !ends.damaged) {
+		int lineage = store_read_lineage(store, found, &ends.line, NULL);
+		if (lineage == BOBBIN_ENOMEM)
+			return error_set(error, lineage, "out of memory");
+		ends.damaged = lineage < 0;
+	}
 	*ret_entry = (struct store_entry){
 		.id = arena_copy(arena, found->id, strlen(found->id)),
 		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
