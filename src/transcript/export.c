@@ -13,6 +13,9 @@ static const struct export_writer *const writers[] = {
 	&export_openai_chat,
 	&export_openai_responses,
 	&export_anthropic,
+	&export_claude_code,
+	&export_codex,
+	&export_pi,
 	&export_markdown,
 };
 #define WRITERS (sizeof writers / sizeof *writers)
@@ -114,6 +117,24 @@ void export_lose(struct export *export, const char *what)
 		}
 	if (export->loss_count < EXPORT_LOSSES_MAX)
 		export->losses[export->loss_count++] = (struct export_loss){what, 1};
+}
+
+void export_lose_origin(struct export *export, const struct message *message)
+{
+	if (message->origin != ORIGIN_PERSON)
+		export_lose(export, "marks that no person typed it");
+}
+
+bool export_is_item(const struct json *block)
+{
+	struct json type;
+	struct slice name;
+
+	if (!json_get(block, "type", &type) || !json_string_plain(&type, &name))
+		return false;
+	return slice_is(name, "compaction") || slice_is(name, "context_compaction") ||
+	       (name.len > 5 && memcmp(name.data + name.len - 5, "_call", 5) == 0 &&
+		       !slice_is(name, "tool_call"));
 }
 
 /* Text that json_string_decode has cleaned of surrogates, without its NULs. */

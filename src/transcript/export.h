@@ -10,9 +10,9 @@
  *
  * Rules for every writer: (1) what its reader (import.h) reads back are the same messages: role, texts,
  * calls, results, in the same order; (2) what the format has no place for is counted by kind, never dropped
- * silently; (3) what no provider or parser accepts, lone surrogates and NUL characters, becomes U+FFFD, except
- * in the format `bobbin`; (4) sealed blocks go out byte for byte to their own kind of format, else not at all;
- * (5) what the reader kept under "src" is used again by the writer of the same format.
+ * silently; (3) what no provider or parser accepts, lone surrogates and NUL characters, becomes U+FFFD,
+ * except in the format `bobbin`; (4) sealed blocks go out byte for byte to their own kind of format, else not
+ * at all; (5) what the reader kept under "src" is used again by the writer of the same format.
  */
 #ifndef TRANSCRIPT_EXPORT_H
 #define TRANSCRIPT_EXPORT_H

@@ -170,6 +170,7 @@ static int add_result(struct export *export, const struct message *message)
 
 static int message(struct export *export, const struct export_item *item)
 {
+	export_lose_origin(export, item->message);
 	if (item->message->role == ROLE_TOOL)
 		return add_result(export, item->message);
 	return add_blocks(

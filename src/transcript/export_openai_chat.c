@@ -169,6 +169,7 @@ static int message(struct export *export, const struct export_item *item)
 {
 	const struct message *message = item->message;
 
+	export_lose_origin(export, message);
 	if (message->role != ROLE_TOOL)
 		flush_images(export);
 	begin_message(export, message_role_text(message->role));

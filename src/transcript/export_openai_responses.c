@@ -108,6 +108,12 @@ static void add_block(struct export *export, enum message_role role, const struc
 		}
 		/* fall through */
 	default:
+		if (export_is_item(&block->value)) {
+			close_message(export);
+			begin_item(export);
+			json_add_value(&export->json, &block->value);
+			break;
+		}
 		export_lose(export, block->type == BLOCK_IMAGE ? "images that cannot be read"
 							       : "parts of a kind that the format has not");
 	}
@@ -152,6 +158,7 @@ static int message(struct export *export, const struct export_item *item)
 	struct block_iter iter;
 	struct block block;
 
+	export_lose_origin(export, item->message);
 	if (item->message->role == ROLE_TOOL) {
 		add_result(export, item->message);
 		return 0;

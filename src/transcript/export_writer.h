@@ -33,10 +33,16 @@ struct export
 };
 
 extern const struct export_writer export_bobbin, export_openai_chat, export_openai_responses,
-	export_anthropic, export_markdown;
+	export_anthropic, export_claude_code, export_codex, export_pi, export_markdown;
 
 /* Counts a loss; `what` is a literal. */
 void export_lose(struct export *export, const char *what);
+
+/* For formats that cannot say what no person typed. */
+void export_lose_origin(struct export *export, const struct message *message);
+
+/* An item of the Responses API that the provider ran or sealed (compaction, web_search_call, …): it goes out as it came. */
+bool export_is_item(const struct json *block);
 
 /* The string as a JSON string with what no parser accepts replaced (rule 3). JSON_ABSENT gives "". */
 void export_string(struct export *export, const struct json *string);
