@@ -12,16 +12,47 @@
 #define MESSAGES 300
 #define KEPT 7 /* records */
 
-/* Without the index file there was. */
-static void reopen(struct world *world, uint64_t step, uint32_t memory)
+/* Opens the folder once more. No index file is there then. */
+static struct store *open_store(struct world *world, uint64_t step, uint32_t memory)
 {
 	struct store_options options = {
 		.create = true, .force_filesystem = true, .index_step = step, .index_memory = memory};
+	struct store *store;
 
-	store_close(world->store);
 	unlink(scratch_path(world->dir, MAIN_INDEX));
 	world->platform.skip_sync = true;
-	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
+	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &store, NULL), 0);
+	return store;
+}
+
+/* From here on the world's store keeps few entries, or all. */
+static void reopen(struct world *world, uint64_t step, uint32_t memory)
+{
+	store_close(world->store);
+	world->store = open_store(world, step, memory);
+}
+
+/* The session as it is with all entries in memory. */
+struct whole {
+	struct store *store;
+	struct log *log;
+};
+
+static struct whole open_whole(struct world *world)
+{
+	struct whole whole = {.store = open_store(world, UINT64_MAX / 2, 0)};
+
+	assert_int_equal(log_open(whole.store, slice_of("main"), LOG_READ, &whole.log, NULL), 0);
+	assert_null(whole.log->index.prefix);
+	assert_true(index_resident_count(&whole.log->index) > MESSAGES / 2);
+	unlink(scratch_path(world->dir, MAIN_INDEX));
+	return whole;
+}
+
+static void close_whole(struct whole *whole)
+{
+	log_close(whole->log);
+	store_close(whole->store);
 }
 
 static uint64_t seed = 71;
@@ -127,18 +158,16 @@ static void memory__of_a_rebuild_is_bounded(void **state)
 	struct world world;
 
 	fill(&world);
-	struct log *whole = world_log(&world, "main", LOG_READ);
-	assert_null(whole->index.prefix);
-	assert_true(index_resident_count(&whole->index) > MESSAGES / 2);
+	struct whole whole = open_whole(&world);
 	reopen(&world, 1, KEPT);
 	struct log *log = world_log(&world, "main", LOG_READ);
 	assert_non_null(log->index.prefix);
 	assert_true(log->index.all_keys);
 	assert_true(index_resident_count(&log->index) <= KEPT);
 	assert_true(log->index.node_cap <= 4 * KEPT);
-	assert_same(log, whole);
+	assert_same(log, whole.log);
 	log_close(log);
-	log_close(whole);
+	close_whole(&whole);
 	world_close(&world);
 }
 
@@ -155,12 +184,10 @@ static void memory__of_a_writer_is_bounded(void **state)
 		add_random(log, MESSAGES + i);
 		assert_true(index_resident_count(&log->index) <= KEPT + 2);
 	}
-	reopen(&world, UINT64_MAX / 2, 0);
-	struct log *whole = world_log(&world, "main", LOG_READ);
-	assert_null(whole->index.prefix);
-	assert_same(log, whole);
+	struct whole whole = open_whole(&world);
+	assert_same(log, whole.log);
 	log_close(log);
-	log_close(whole);
+	close_whole(&whole);
 	world_close(&world);
 }
 
@@ -171,7 +198,7 @@ static void memory__file_taken_away_after_the_rebuild(void **state)
 	for (int how = 0; how < 3; how++) {
 		struct world world;
 		fill(&world);
-		struct log *whole = world_log(&world, "main", LOG_READ);
+		struct whole whole = open_whole(&world);
 		reopen(&world, 1, KEPT);
 		struct log *log = world_log(&world, "main", LOG_READ);
 		const char *path = scratch_path(world.dir, MAIN_INDEX);
@@ -179,9 +206,9 @@ static void memory__file_taken_away_after_the_rebuild(void **state)
 			unlink(path);
 		else
 			assert_int_equal(truncate(path, how == 1 ? 0 : 3000), 0);
-		assert_same(log, whole);
+		assert_same(log, whole.log);
 		log_close(log);
-		log_close(whole);
+		close_whole(&whole);
 		world_close(&world);
 	}
 }
@@ -193,7 +220,7 @@ static void memory__nth_failure(void **state)
 	struct world world;
 
 	fill(&world);
-	struct log *whole = world_log(&world, "main", LOG_READ);
+	struct whole whole = open_whole(&world);
 	reopen(&world, 1, 40);
 	for (int calls = 0; calls < 2; calls++)
 		for (uint64_t nth = 1;; nth += 1 + nth / 16) {
@@ -208,14 +235,14 @@ static void memory__nth_failure(void **state)
 			bool failed = calls ? world.platform.failed : fail_alloc_stop().failed;
 			fail_platform_heal(&world.platform);
 			if (!rc)
-				assert_same(log, whole);
+				assert_same(log, whole.log);
 			log_close(log);
 			if (!failed) {
 				assert_int_equal(rc, 0);
 				break;
 			}
 		}
-	log_close(whole);
+	close_whole(&whole);
 	world_close(&world);
 }
 
