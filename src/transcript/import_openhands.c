@@ -344,17 +344,26 @@ static int read_value(struct hands *hands, const struct json *value, struct plac
 	return rc ? rc : read_events(hands);
 }
 
-static int read_all(struct hands *hands, const char *data, size_t len)
+/* A file of one value, whole or damaged; false: it has several lines of them. */
+static bool is_document(const char *data, size_t len)
+{
+	struct json value;
+	size_t used;
+
+	return json_parse(data, len, &value, NULL) == 0 ||
+	       (json_parse_prefix(data, len, &value, &used, NULL) < 0 && !memmem(data, len, "\n{", 2));
+}
+
+static int read_all(struct hands *hands, const char *data, size_t len, struct bobbin_error *error)
 {
 	struct import_lines lines;
 	struct json value;
 	struct place place = {1, 0};
-	int rc = json_parse(data, len, &value, NULL);
+	int rc;
 
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	if (!rc) {
-		rc = read_value(hands, &value, place);
+	if (is_document(data, len)) {
+		if (!(rc = import_document(hands->builder.import, data, len, &value, error)))
+			rc = read_value(hands, &value, place);
 		return rc ? rc : read_events(hands);
 	}
 	import_lines_init(&lines, hands->builder.import, data, len);
@@ -388,7 +397,7 @@ int import_openhands(struct import *import, const char *data, size_t len, struct
 	struct hands hands = {.run = {NULL, 0, JSON_ABSENT}};
 
 	builder_init(&hands.builder, import);
-	int rc = read_all(&hands, data, len);
+	int rc = read_all(&hands, data, len, error);
 	mem_free(hands.events);
 	id_table_release(&hands.responses);
 	return import_finish(&hands.builder, rc, "openhands", error);
