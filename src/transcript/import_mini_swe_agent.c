@@ -79,7 +79,6 @@ static enum message_origin origin_of(struct mini *mini, const struct json *messa
 		       : ORIGIN_INJECTED;
 }
 
-/* Counts lines from the start of the file, so it is asked only for what is told. */
 static struct place place_of(const struct mini *mini, const struct json *value)
 {
 	return import_document_place(mini->text.data, mini->text.len, value);

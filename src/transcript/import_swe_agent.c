@@ -104,7 +104,6 @@ static struct slice first_id(struct swe *swe, const struct json *message)
 	return import_string(swe->builder.import, message, "tool_call_id");
 }
 
-/* Counts lines from the start of the file, so it is asked only for what is told. */
 static struct place place_of(const struct swe *swe, const struct json *value)
 {
 	return import_document_place(swe->text.data, swe->text.len, value);
