@@ -641,7 +641,7 @@ BOBBIN_API int bobbin_export_open(bobbin_session *session, const struct bobbin_e
 	bobbin_export **ret_export, struct bobbin_error *error);
 
 /* 1 and the next bytes, 0 at the end, or an error. They live until the next call. */
-BOBBIN_API int bobbin_export_next(bobbin_export *export, const char **ret_data, size_t *ret_len,
+BOBBIN_API int bobbin_export_next(bobbin_export *exporting, const char **ret_data, size_t *ret_len,
 	struct bobbin_error *error);
 
 /* What the format had no place for, or had to change. */
@@ -651,10 +651,10 @@ struct bobbin_export_loss {
 };
 
 /* The kinds so far, by index; NULL past the end. Lives until the next call. */
-BOBBIN_API const struct bobbin_export_loss *bobbin_export_loss(bobbin_export *export, size_t index);
+BOBBIN_API const struct bobbin_export_loss *bobbin_export_loss(bobbin_export *exporting, size_t index);
 
 /* Ends it. NULL is allowed. */
-BOBBIN_API void bobbin_export_close(bobbin_export *export);
+BOBBIN_API void bobbin_export_close(bobbin_export *exporting);
 
 /* ---- The window: the next request ------------------------------------------------------------------------------ */
 
