@@ -43,6 +43,7 @@ void progress_wipe(void)
 struct visit {
 	const struct arguments *arguments;
 	uint64_t looked_at, with_faults, repaired;
+	bool can_repair; /* some fault is one that a repair does something about */
 	bool quiet_if_healthy; /* of many, the healthy ones are only counted */
 	int rc;
 };
@@ -73,6 +74,8 @@ static int report(struct visit *visit, const char *what, bobbin_faults *faults)
 	progress_wipe();
 	visit->looked_at++;
 	visit->with_faults += count > 0;
+	for (size_t i = 0; i < count; i++)
+		visit->can_repair |= *bobbin_faults_get(faults, i)->repair != 0;
 	if (visit->arguments->json) {
 		begin_json(what);
 		print_faults_json(faults);
@@ -192,7 +195,9 @@ static int visit_folder(struct visit *visit, bobbin_store *store)
 	if (failed < 0)
 		return fail(&error);
 	struct visit folder = *visit; /* it is not counted: it is no session */
-	return report(&folder, visit->arguments->json ? "" : "the store's folder", faults);
+	int rc = report(&folder, visit->arguments->json ? "" : "the store's folder", faults);
+	visit->can_repair |= folder.can_repair;
+	return rc;
 }
 
 static int visit_file(struct visit *visit, const char *file)
@@ -218,10 +223,12 @@ static void print_sum(const struct visit *visit)
 	if (visit->arguments->repair)
 		printf("%s, %s put right\n", counted(visit->looked_at, "session"), number_text(visit->repaired));
 	else if (visit->with_faults)
-		printf("%s, faults in %s; bobbin doctor --repair mends what it can\n",
-			counted(visit->looked_at, "session"), number_text(visit->with_faults));
-	else
+		printf("%s, faults in %s%s\n", counted(visit->looked_at, "session"), number_text(visit->with_faults),
+			visit->can_repair ? "; bobbin doctor --repair mends what it can" : "");
+	else if (visit->rc == EXIT_DONE)
 		printf("%s, no faults\n", counted(visit->looked_at, "session"));
+	else
+		printf("%s, no faults in them\n", counted(visit->looked_at, "session"));
 }
 
 static void visit_all(struct visit *visit, bobbin_store *store)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a backup (backup.h), for this room alone. */
+#ifndef STORE_BACKUP_COPY_H
+#define STORE_BACKUP_COPY_H
+
+#include "base/arena.h"
+#include "store/backup.h"
+#include "store/log_internal.h"
+#include "store/store_internal.h"
+
+#define MANIFEST_NAME ".backup"
+
+/* One log as it was copied. */
+struct copied {
+	const char *name;
+	uint64_t bytes, device, inode;
+	uint32_t crc; /* of those bytes */
+};
+
+/* What an earlier backup copied, sorted by name. */
+struct manifest {
+	struct copied *items; /* in the arena */
+	size_t count;
+	bool there; /* the folder is a backup */
+};
+
+/* Whatever can be read of it. BOBBIN_ENOMEM, BOBBIN_EIO. */
+int manifest_read(
+	const struct store *target, struct arena *arena, struct manifest *ret_manifest, struct bobbin_error *error);
+const struct copied *manifest_find(const struct manifest *manifest, const char *name);
+int manifest_write(const struct store *target, const struct copied *items, size_t count, struct bobbin_error *error);
+
+struct backup {
+	struct store *source, *target;
+	const struct store_backup_options *options;
+	struct store_backup *counts;
+	struct manifest earlier;
+	uint64_t total, done; /* bytes of logs to copy, for progress */
+	char *piece;	      /* PIECE_BYTES */
+};
+#define BACKUP_PIECE_BYTES ((size_t)1 << 18)
+
+int backup_progress(struct backup *backup, const char *what, uint64_t more, struct bobbin_error *error);
+
+/* Brings the copy of a log to `wanted->bytes`; fills in its crc. Durable on return. */
+int backup_log(struct backup *backup, struct copied *wanted, struct bobbin_error *error);
+
+/* Copies one file whole, if it is not there with the same content. A missing one is no error. */
+int backup_file(
+	struct backup *backup, int from_dir, int to_dir, const char *name, bool *ret_copied, struct bobbin_error *error);
+/* The files of a folder and those below it. `grows`: files are only added, and one of the same size is the same; else
+ * what is not in the source is taken away in the copy. */
+int backup_folder(struct backup *backup, const char *name, bool grows, struct bobbin_error *error);
+
+#endif
