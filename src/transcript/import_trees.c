@@ -40,20 +40,20 @@ void tree_hang(struct trees *trees, size_t parent, size_t index)
 	above->last = index;
 }
 
-int tree_walk(struct trees *trees, size_t root, tree_write_fn write)
+int tree_walk(struct trees *trees, size_t root, tree_write_fn put)
 {
 	size_t at = root;
 	int rc = 0;
 
 	/* The line to the head. */
 	for (size_t node = root; node != TREE_NONE && !rc; node = trees->nodes[node].best) {
-		rc = write(trees, node, false);
+		rc = put(trees, node, false);
 		trees->nodes[node].written = true;
 	}
 	/* Then everything else, each branch from its top down. */
 	while (!rc) {
 		if (!trees->nodes[at].written) {
-			rc = write(trees, at, true);
+			rc = put(trees, at, true);
 			trees->nodes[at].written = true;
 		}
 		if (trees->nodes[at].first != TREE_NONE) {

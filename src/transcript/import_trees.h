@@ -38,7 +38,7 @@ bool tree_may_hang(const struct trees *trees, size_t parent, size_t index);
 /* Writes the node's messages; `aside`: it is not on the line to the head. */
 typedef int (*tree_write_fn)(struct trees *trees, size_t index, bool aside);
 /* Every node once: the line to the head, then the rest from the top down. */
-int tree_walk(struct trees *trees, size_t root, tree_write_fn write);
+int tree_walk(struct trees *trees, size_t root, tree_write_fn put);
 
 /* A ToolBench search. */
 int toolbench_read(struct trees *trees, const struct json *document);
