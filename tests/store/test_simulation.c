@@ -44,6 +44,12 @@ static void every_history__keeps_what_was_acknowledged(void **state)
 		(unsigned long long)report.compared, (unsigned long long)report.indexed,
 		(unsigned long long)report.mixed);
 	assert_int_equal(failures, 0);
+	if (count < SEEDS_SANITIZED)
+		return;
+	/* Everything that may happen does. */
+	assert_true(report.power_cuts > count && report.deaths > count && report.interrupted > count);
+	assert_true(report.failed_calls > count && report.cache_failures > 0 && report.damaged > count / 4);
+	assert_true(report.indexed > report.compared / 10 && report.mixed < report.compared / 1000);
 }
 
 static void the_same_seed__gives_the_same_history(void **state)
@@ -59,8 +65,6 @@ static void the_same_seed__gives_the_same_history(void **state)
 	assert_memory_equal(&once, &again, sizeof(once));
 	assert_true(once.acknowledged > 100);
 	assert_true(once.power_cuts > 0 && once.deaths > 0 && once.interrupted > 0);
-	assert_true(once.failed_calls > 0 && once.cache_failures > 0 && once.damaged > 0);
-	assert_true(once.indexed > once.compared / 10);
 }
 
 /* ---- The disk itself: what it promises, and that all that it may do happens. */
