@@ -215,6 +215,7 @@ static void check_trailer(const uint8_t *data, size_t len)
 	trailer.run_count %= INDEX_RUNS_MAX + 1;
 	trailer.leaf_count %= INDEX_LEAVES_MAX + 1;
 	trailer.chunk_count %= INDEX_LEAF_CHUNKS + 1;
+	trailer.state.fault_count %= 2 * LIMIT_FAULTS_REPORTED; /* more is refused */
 	index_put_trailer(&bytes, truth.index_len, &trailer);
 	CHECK(buffer_error(&bytes) == 0);
 	fuzz_store_add(&store, INDEX, bytes.data, bytes.len);

@@ -104,7 +104,7 @@ static void code_places(struct coder *coder, struct index_trailer *trailer)
 	code_u32(coder, &trailer->leaf_count);
 	code_u32(coder, &trailer->chunk_count);
 	if (trailer->run_count > INDEX_RUNS_MAX || trailer->leaf_count > INDEX_LEAVES_MAX ||
-		trailer->chunk_count > INDEX_LEAF_CHUNKS) {
+		trailer->chunk_count > INDEX_LEAF_CHUNKS || trailer->state.fault_count > LIMIT_FAULTS_REPORTED) {
 		coder->short_of = true;
 		return;
 	}
