@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Usage: bench/store.sh BUILD
-# The store at scale beside raw write+fdatasync, SQLite and the npm peers that can be installed (into .deps/bench,
-# pinned). STORE_BENCH names a folder on the disk to measure (default .deps/bench/store, made and removed), MESSAGES and
-# BYTES the large session.
+# The store at scale beside raw write+fdatasync, SQLite, ripgrep and the npm peers that can be installed (into
+# .deps/bench, pinned). STORE_BENCH names a folder on the disk to measure (default .deps/bench/store, made and
+# removed), MESSAGES and BYTES the large session; LARGE=0 leaves out what needs a gigabyte.
 set -eu
 build=$1
 into=.deps/bench
@@ -11,55 +11,81 @@ dir=${STORE_BENCH:-$into/store}
 messages=${MESSAGES:-100000}
 bytes=${BYTES:-200000000}
 timer=$build/bench/time_store
+bobbin=$build/bobbin
 out=$dir.txt
 mkdir -p $into
 rm -rf "$dir" && mkdir -p "$dir"
 trap 'rm -rf "$dir" "$out"' EXIT
 
+# name WHAT…: the measure's lines under a name of their own
+name() {
+	as=$1
+	shift
+	"$@" | sed "s/^[a-z-]*/$as/"
+}
+
 $timer make "$dir/big" "$messages" "$bytes"
-for what in 'rebuild 5' 'open 101' 'plan 1001' 'append 301' 'fork 51' 'bytes 1024'; do
-	$timer ${what% *} "$dir/big" ${what#* }
-done >"$out"
-$timer raw-parallel "$dir/parallel" 64 100 >>"$out"
-$timer parallel "$dir/parallel" 64 100 >>"$out"
-$timer sessions "$dir/many" 10000
-$timer list "$dir/many" 11 >>"$out"
-if command -v node >/dev/null; then
-	[ -f $into/package.json ] || echo '{"private":true}' >$into/package.json
-	for peer in @mariozechner/pi-coding-agent@0.73.1 better-sqlite3@12.6.2; do
-		[ -d "$into/node_modules/${peer%@*}" ] && continue
-		(cd $into && npm install --silent --no-audit --no-fund "$peer" >/dev/null 2>&1) ||
-			echo "$peer could not be installed" >&2
+{
+	for what in 'rebuild 5' 'open 101' 'plan 1001' 'plan-public 1001' 'append 1001' 'fork 51' 'bytes 1024'; do
+		$timer ${what% *} "$dir/big" ${what#* }
 	done
-	node bench/store.mjs "$dir" "$messages" "$bytes" $into/node_modules >>"$out" || echo 'no npm peers' >&2
+	$timer process process 21 "$bobbin" window main --store "$dir/big" --json
+	$timer process process-floor 21 "$bobbin" help
+	for i in 1 2 3; do
+		$timer raw-parallel "$dir/parallel" 64 100
+		$timer parallel "$dir/parallel" 64 100
+		rm -rf "$dir/parallel"
+	done
+	for count in 100 2400 "$messages"; do
+		$timer turn "$dir/turn" "$count" | sed "s/-$messages /-all /"
+		rm -rf "$dir/turn"
+	done
+	$timer sessions "$dir/many" 10000
+	$timer list "$dir/many" 11
+	query='größer of messages 12 größer'
+	$timer search "$dir/big" 11 "$query"
+	if command -v rg >/dev/null; then
+		echo "ripgrep messages $(rg -c --no-filename -F "$query" "$dir/big" | awk '{ n += $1 } END { print n + 0 }')"
+		$timer process ripgrep 11 rg -c -F "$query" "$dir/big"
+	fi
+} >"$out"
+
+if [ "${LARGE:-1}" != 0 ]; then
+	{
+		$timer make "$dir/large" 200000 1000000000
+		name large-rebuild $timer rebuild "$dir/large" 1
+		name large $timer open "$dir/large" 101
+		name large-plan $timer plan "$dir/large" 1001
+		name large-list $timer list "$dir/large" 11
+		rm -rf "$dir/large"
+		$timer long-line "$dir/line" 12000000
+		name line $timer open "$dir/line" 101
+		name line-plan $timer plan "$dir/line" 1001
+		name line-list $timer list "$dir/line" 11
+		$timer sparse "$dir/sparse" 3000 11000000000
+		name sparse-list $timer list "$dir/sparse" 11
+		rm -rf "$dir/sparse/.cache"
+		name sparse-first $timer list "$dir/sparse" 1
+	} >>"$out"
 fi
-awk '
-function ratio(name, key, peer, other) {
-	if (value[name, key] && value[peer, other ? other : key])
-		printf "  (%s is %.2f of %s)", name, value[name, key] / value[peer, other ? other : key], peer
-}
-function row(text, name, key, factor, unit, must) {
-	printf "%-46s", text
-	if ((name, key) in value)
-		printf "%10.2f %-4s must %s", value[name, key] * factor, unit, must
-	else
-		printf "%10s", "-"
-}
-{ for (i = 2; i + 1 <= NF; i += 2) value[$1, $i] = $(i + 1) }
-END {
-	row("open and plan, warm", "open", "p50_us", 1e-3, "ms", "2"); ratio("pi-open", "p50_us", "open"); print ""
-	row("peak memory of that", "open", "peak_kib", 1 / 1024, "MiB", "30"); print ""
-	row("rebuild a missing index, with its writing", "rebuild", "p50_us", 1e-3, "ms", "250"); print ""
-	row("plan from an open session", "plan", "p50_us", 1, "us", "10"); print ""
-	row("fork, durable", "fork", "p50_us", 1e-3, "ms", "1"); ratio("fork", "p50_us", "raw"); print ""
-	row("bytes of a fork", "fork", "bytes", 1, "B", "4096"); print ""
-	row("one durable append", "append", "p50_us", 1, "us", "1/0.9 of raw"); ratio("raw", "p50_us", "append"); print ""
-	row("raw write and fdatasync", "raw", "p50_us", 1, "us", "-"); print ""
-	row("SQLite, WAL, FULL", "sqlite", "p50_us", 1, "us", "-"); ratio("sqlite", "p50_us", "append"); print ""
-	row("better-sqlite3, FULL", "better-sqlite3", "p50_us", 1, "us", "-"); ratio("better-sqlite3", "p50_us", "append"); print ""
-	row("pi, append (does not sync)", "pi-append", "p50_us", 1, "us", "-"); print ""
-	row("bytes written beyond the message", "append", "bytes_beyond", 1, "B", "300"); print ""
-	row("64 sessions in parallel, a second", "parallel", "per_second", 1, "", "0.85 of raw"); ratio("parallel", "per_second", "raw-parallel"); print ""
-	row("  99th percentile", "parallel", "p99_us", 1e-3, "ms", "5"); ratio("parallel", "p99_us", "raw-parallel"); print ""
-	row("list 10,000 sessions", "list", "p50_us", 1e-3, "ms", "100"); print ""
-}' "$out"
+
+if command -v node >/dev/null; then
+	# LangGraph wants other versions of what the others share.
+	for at in . langgraph; do
+		mkdir -p $into/$at
+		[ -f $into/$at/package.json ] || echo '{"private":true}' >$into/$at/package.json
+	done
+	while read -r at peer; do
+		[ -d "$into/$at/node_modules/${peer%@*}" ] && continue
+		(cd "$into/$at" && npm install --silent --no-audit --no-fund "$peer" >/dev/null 2>&1) ||
+			echo "$peer could not be installed" >&2
+	done <<-EOF
+		. @mariozechner/pi-coding-agent@0.73.1
+		. better-sqlite3@12.6.2
+		langgraph @langchain/core@1.1.44
+		langgraph @langchain/langgraph-checkpoint-sqlite@1.0.4
+	EOF
+	node bench/store.mjs "$dir" "$messages" "$bytes" $into/node_modules $into/langgraph/node_modules >>"$out" ||
+		echo 'no npm peers' >&2
+fi
+awk -f bench/store.awk "$out"

@@ -13,6 +13,12 @@
  *	time_store raw-parallel DIR THREADS RUNS
  *	time_store sessions DIR COUNT          makes them
  *	time_store list DIR RUNS
+ *	time_store turn DIR MESSAGES           what a turn of a session of so many asks of the system (store_scale.c)
+ *	time_store plan-public DIR RUNS        take in what others wrote, plan: by the functions of bobbin.h
+ *	time_store search DIR RUNS QUERY
+ *	time_store long-line DIR BYTES         a session "main" of 19 records, one of them so large
+ *	time_store sparse DIR COUNT BYTES      so many logs that have BYTES in all, most of it holes
+ *	time_store process NAME RUNS COMMAND…  a command as a process
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,17 +33,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/platform.h"
-#include "store/log.h"
-#include "store/store.h"
-#include "window/window.h"
+#include "store_bench.h"
 
 #define BATCH 500
 #define RECORD_BYTES 400 /* the median of real transcripts */
 
-static struct bobbin_error error;
+struct bobbin_error error;
 
-static void check(int rc)
+void check(int rc)
 {
 	if (rc >= 0)
 		return;
@@ -45,7 +48,7 @@ static void check(int rc)
 	exit(1);
 }
 
-static uint64_t now_ns(void)
+uint64_t now_ns(void)
 {
 	struct timespec time;
 	clock_gettime(CLOCK_MONOTONIC, &time);
@@ -58,14 +61,14 @@ static int compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-static void tell(const char *what, uint64_t *times, size_t count)
+void tell(const char *what, uint64_t *times, size_t count)
 {
 	qsort(times, count, sizeof(*times), compare);
 	printf("%s p50_us %.1f p99_us %.1f\n", what, (double)times[count / 2] / 1e3,
 		(double)times[count * 99 / 100] / 1e3);
 }
 
-static uint64_t *times_for(size_t runs)
+uint64_t *times_for(size_t runs)
 {
 	uint64_t *times = calloc(runs ? runs : 1, sizeof(*times));
 	if (!times)
@@ -117,7 +120,7 @@ static size_t fill_text(char *text, size_t len)
 }
 
 /* u, call, result, reply, over and over. */
-static size_t fill_record(char *record, size_t number, size_t size)
+size_t fill_record(char *record, size_t number, size_t size)
 {
 	size_t len;
 	switch (number % 4) {
@@ -140,7 +143,7 @@ static size_t fill_record(char *record, size_t number, size_t size)
 	return len + 2;
 }
 
-static struct store *open_store(const char *dir, enum store_sync sync)
+struct store *open_store(const char *dir, enum store_sync sync)
 {
 	struct store_options options = {.create = true, .sync = sync};
 	struct store *store;
@@ -148,7 +151,7 @@ static struct store *open_store(const char *dir, enum store_sync sync)
 	return store;
 }
 
-static struct log *make_session(struct store *store, const char *id)
+struct log *make_session(struct store *store, const char *id)
 {
 	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
 	struct log *log;
@@ -180,7 +183,7 @@ static void make(const char *dir, size_t messages, double bytes)
 
 /* ---- Opening, planning ---- */
 
-static void plan_next(struct log *log)
+void plan_next(struct log *log)
 {
 	static struct window_plan plan;
 	struct window_options options = WINDOW_OPTIONS_INIT;
@@ -194,7 +197,7 @@ static void plan_next(struct log *log)
 	log_path_free(path);
 }
 
-static struct log *open_main(struct store *store, enum log_mode mode)
+struct log *open_main(struct store *store, enum log_mode mode)
 {
 	struct log *log;
 	check(log_open(store, slice_of("main"), mode, &log, &error));
@@ -408,47 +411,61 @@ static sqlite3_stmt *open_sqlite(const char *name, sqlite3 **ret_db)
 	return insert;
 }
 
-/* In turn, so that all meet the same disk: how long it takes to sync changes from one moment to the next. */
+struct appenders {
+	int raw;
+	struct log *log;
+	sqlite3_stmt *insert;
+};
+
+static void append_one(struct appenders *to, unsigned which, struct slice record)
+{
+	static const char line[RECORD_BYTES] = {[RECORD_BYTES - 1] = '\n'};
+	if (which == 0) {
+		if (write(to->raw, line, sizeof(line)) != sizeof(line) || fdatasync(to->raw) != 0)
+			exit(1);
+	} else if (which == 1) {
+		check(log_append(to->log, &record, 1, NULL, NULL, &error));
+	} else {
+		sqlite3_bind_text(to->insert, 1, record.data, (int)record.len, SQLITE_STATIC);
+		if (sqlite3_step(to->insert) != SQLITE_DONE || sqlite3_reset(to->insert))
+			exit(1);
+	}
+}
+
+/* In turn, so that all meet the same disk (how long it takes to sync changes from one moment to the next), and each
+ * comes after each of the others. */
 static void time_append(const char *dir, size_t runs)
 {
-	char names[2][4096], text[2 * RECORD_BYTES], line[RECORD_BYTES];
+	static const char *const names[] = {"raw", "append", "sqlite"};
+	char files[2][4096], text[2 * RECORD_BYTES];
 	uint64_t *times[3] = {times_for(runs), times_for(runs), times_for(runs)};
 	struct store *store = open_store(dir, STORE_SYNC_FULL);
-	struct log *log = make_session(store, "append");
+	struct appenders to = {.log = make_session(store, "append")};
 	sqlite3 *db;
-	snprintf(names[0], sizeof(names[0]), "%s/raw", dir);
-	snprintf(names[1], sizeof(names[1]), "%s/sqlite.db", dir);
-	int raw = open(names[0], O_WRONLY | O_CREAT | O_APPEND | O_TRUNC, 0600);
-	sqlite3_stmt *insert = open_sqlite(names[1], &db);
-	memset(line, 'x', sizeof(line));
+	snprintf(files[0], sizeof(files[0]), "%s/raw", dir);
+	snprintf(files[1], sizeof(files[1]), "%s/sqlite.db", dir);
+	to.raw = open(files[0], O_WRONLY | O_CREAT | O_APPEND | O_TRUNC, 0600);
+	to.insert = open_sqlite(files[1], &db);
 	for (size_t run = 0; run < runs; run++) {
-		size_t len = fill_record(text, run, RECORD_BYTES);
-		struct slice record = {text, len};
-		uint64_t start = now_ns();
-		if (write(raw, line, sizeof(line)) != sizeof(line) || fdatasync(raw) != 0)
-			exit(1);
-		times[0][run] = now_ns() - start;
-		start = now_ns();
-		check(log_append(log, &record, 1, NULL, NULL, &error));
-		times[1][run] = now_ns() - start;
-		start = now_ns();
-		sqlite3_bind_text(insert, 1, text, (int)len, SQLITE_STATIC);
-		if (sqlite3_step(insert) != SQLITE_DONE || sqlite3_reset(insert))
-			exit(1);
-		times[2][run] = now_ns() - start;
+		struct slice record = {text, fill_record(text, run, RECORD_BYTES)};
+		for (unsigned i = 0; i < 3; i++) {
+			unsigned which = (unsigned)(run % 2 ? run + i : run + 3 - i) % 3;
+			uint64_t start = now_ns();
+			append_one(&to, which, record);
+			times[which][run] = now_ns() - start;
+		}
 	}
-	tell("raw", times[0], runs);
-	tell("append", times[1], runs);
-	tell("sqlite", times[2], runs);
-	sqlite3_finalize(insert);
+	sqlite3_finalize(to.insert);
 	sqlite3_close(db);
-	close(raw);
-	unlink(names[0]);
-	unlink(names[1]);
-	log_close(log);
+	close(to.raw);
+	log_close(to.log);
 	store_close(store);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		tell(names[i], times[i], runs);
 		free(times[i]);
+		if (i < 2)
+			unlink(files[i]);
+	}
 }
 
 /* What the folder grows by, the index file's share included. */
@@ -537,6 +554,6 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "list") == 0)
 		time_list(dir, count);
 	else
-		return 2;
+		return scale_main(what, dir, count, argv + 4);
 	return 0;
 }
