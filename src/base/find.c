@@ -225,11 +225,62 @@ FIND_TARGET static const char *find_next_avx2(const struct find *find, const cha
 			return found;
 	return find_next_portable(find, at, end);
 }
+
+/* ---- 64 places at once
+ * ------------------------------------------------------------------------------------- */
+
+#define FIND_TARGET_512 __attribute__((target("avx512f,avx512bw,bmi")))
+
+FIND_TARGET_512 static inline __m512i load_512(const char *at)
+{
+	return _mm512_loadu_si512((const void *)at);
+}
+
+/* The second byte is looked at only where the first one fits. */
+FIND_TARGET_512 static inline uint64_t places_512(
+	const struct find *find, const char *at, const __m512i byte[2], const __m512i fold[2])
+{
+	uint64_t both = _mm512_cmpeq_epi8_mask(_mm512_or_si512(load_512(at + find->at[0]), fold[0]), byte[0]);
+
+	both = _mm512_mask_cmpeq_epi8_mask(
+		both, _mm512_or_si512(load_512(at + find->at[1]), fold[1]), byte[1]);
+	if (find->unit_count) {
+		uint64_t escape = _mm512_cmpeq_epi8_mask(load_512(at), _mm512_set1_epi8('\\'));
+		both |= _mm512_mask_cmpeq_epi8_mask(escape, load_512(at + 1), _mm512_set1_epi8('u'));
+	}
+	return both;
+}
+
+FIND_TARGET_512 static const char *find_next_avx512(const struct find *find, const char *at, const char *end)
+{
+	size_t reach = 64 + (find->len > 2 ? find->len : 2);
+	__m512i byte[2], fold[2];
+
+	for (int i = 0; i < 2; i++) {
+		byte[i] = _mm512_set1_epi8((char)find->byte[i]);
+		fold[i] = _mm512_set1_epi8((char)find->fold[i]);
+	}
+	while ((size_t)(end - at) >= reach + 64) {
+		uint64_t low = places_512(find, at, byte, fold), high = places_512(find, at + 64, byte, fold);
+		if (low | high) {
+			for (; low; low &= low - 1)
+				if (is_find(find, at + __builtin_ctzll(low), end))
+					return at + __builtin_ctzll(low);
+			for (; high; high &= high - 1)
+				if (is_find(find, at + 64 + __builtin_ctzll(high), end))
+					return at + 64 + __builtin_ctzll(high);
+		}
+		at += 128;
+	}
+	return find_next_avx2(find, at, end);
+}
 #endif
 
 const char *find_next(const struct find *find, const char *at, const char *end)
 {
 #ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512bw"))
+		return find_next_avx512(find, at, end);
 	if (__builtin_cpu_supports("avx2"))
 		return find_next_avx2(find, at, end);
 #endif

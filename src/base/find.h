@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include "base/slice.h"
 
-#define FIND_UNITS_MAX 96
+#define FIND_UNITS_MAX 128
 
 struct find {
 	const char *needle; /* the caller's, at least one byte; with `folded` in lower case */

@@ -3,8 +3,7 @@
  * A query is looked for twice: a part of it in the raw bytes of a log, and where that is found the whole of
  * it in the decoded texts of the message that stands there.
  *
- *	say "größe 12"      the part: größe 12      raw: größe 12, or anything with one of \u0067 \u0072
- *\u00f6 …
+ *	say "größe 12"      the part: größe 12      raw: größe 12, or \u0067, \u00f6, …
  *
  * The part has no character that JSON must escape, or may in a way other than \uXXXX (the slash), and it has
  * those that are rarest in logs.
@@ -87,7 +86,10 @@ int search_query_init(struct search_query *query, struct slice text, bool folded
 	choose_part(text, &part);
 	if (part.len) {
 		find_init(&query->raw, part, folded);
-		query->has_raw = find_add_escapes(&query->raw, part);
+		/* In JSON within JSON an escape may itself be escaped: \u005cu00e9. Nobody writes that, but
+		 * it may be. */
+		query->has_raw = find_add_escapes(&query->raw, part) &&
+				 find_add_escapes(&query->raw, slice_of("\\u0123456789abcdefABCDEF"));
 	}
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Secrets that are known by what stands before them: the value of something called a password, a secret or a
- * token, an authorization or cookie header, the password of a URL. Here it is not the shape that tells, so the
- * value must look drawn:
+ * token, an authorization or cookie header, the password of a URL. Here it is not the shape that tells, so
+ * the value must look drawn:
  *
  *	DB_PASSWORD=hunter2hunter2        masked        password = config.password       stays: a name
  *	"api_key": "9f3c…"                masked        token: <YOUR_TOKEN>              stays: a hint
@@ -214,6 +214,10 @@ static struct slice name_before(const struct mask_scan *scan, size_t at)
 	stop = end - scan->floor > NAME_BYTES_MAX ? end - NAME_BYTES_MAX : scan->floor;
 	while (start > stop && is_name_char((unsigned char)scan->text[start - 1]))
 		start--;
+	/* \nPASSWORD: the letter is part of the escape. */
+	if (start > scan->floor && start < end && scan->text[start - 1] == '\\' &&
+		strchr("nrt", scan->text[start]))
+		start++;
 	return (struct slice){scan->text + start, end - start};
 }
 

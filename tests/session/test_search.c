@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Search and masked reading through the public interface: options, places, and each allocation failing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "support/fail.h"
+#include "talk.h"
+
+static void say(const char *id, const char *record)
+{
+	struct bobbin_error error;
+	bobbin_session *session = open_session(id);
+	assert_int_equal(bobbin_session_append(session, record, strlen(record), NULL, NULL, &error), 0);
+	bobbin_session_close(session);
+}
+
+/* How many match, or the error. */
+static int count_matches(bobbin_store *where, const char *query, const struct bobbin_search_options *options)
+{
+	const struct bobbin_match *match;
+	struct bobbin_error error;
+	bobbin_search *search;
+	int count = 0, rc = bobbin_search_open(where, query, strlen(query), options, &search, &error);
+	if (rc < 0)
+		return rc;
+	while ((rc = bobbin_search_next(search, &match, &error)) > 0)
+		count++;
+	bobbin_search_close(search);
+	return rc < 0 ? rc : count;
+}
+
+static void a_match_says_where_its_hit_is(void **state)
+{
+	(void)state;
+	const struct bobbin_match *match;
+	struct bobbin_error error;
+	bobbin_search *search;
+	say("a", "{\"role\":\"user\",\"content\":\"caf\\u00e9 au lait, CAF\xc3\x89, caf\xc3\xa9\"}");
+	assert_int_equal(bobbin_search_open(store, "caf\xc3\xa9", 5, NULL, &search, &error), 0);
+	assert_int_equal(bobbin_search_next(search, &match, &error), 1);
+	assert_string_equal(match->session, "a");
+	assert_string_equal(match->id, "m1");
+	assert_string_equal(match->role, "user");
+	assert_int_equal(match->hits, 2);
+	assert_memory_equal(match->excerpt + match->hit_start, "caf\xc3\xa9", match->hit_len);
+	assert_int_equal(bobbin_search_next(search, &match, &error), 0);
+	assert_int_equal(bobbin_search_skipped(search), 0);
+	bobbin_search_close(search);
+}
+
+static void what_cannot_be_searched_is_an_error_or_counted(void **state)
+{
+	(void)state;
+	struct bobbin_search_options one = BOBBIN_SEARCH_OPTIONS_INIT;
+	struct bobbin_error error;
+	const struct bobbin_match *match;
+	bobbin_search *search;
+	assert_int_equal(count_matches(store, "", NULL), BOBBIN_EINVAL);
+	assert_int_equal(count_matches(store, "\xff", NULL), BOBBIN_EINVAL);
+	one.session = "nowhere";
+	assert_int_equal(count_matches(store, "x", &one), BOBBIN_ENOTFOUND);
+	say("good", "{\"role\":\"user\",\"content\":\"the needle\"}");
+	scratch_write_text(scratch_dir, "store/bad.jsonl",
+		"{\"type\":\"session\",\"id\":\"bad\",\"v\":1,\"segment_bytes\":1 needle\n");
+	assert_int_equal(bobbin_search_open(store, "needle", 6, NULL, &search, &error), 0);
+	assert_int_equal(bobbin_search_next(search, &match, &error), 1);
+	assert_string_equal(match->session, "good");
+	assert_int_equal(bobbin_search_next(search, &match, &error), 0);
+	assert_int_equal(bobbin_search_skipped(search), 1);
+	bobbin_search_close(search);
+}
+
+static void every_failed_allocation_of_a_search_is_an_error(void **state)
+{
+	(void)state;
+	say("a", "{\"role\":\"user\",\"content\":\"one needl\\u0065 \\n here\"}");
+	say("b", "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"name\":\"sh\","
+		 "\"arguments\":\"{\\\"c\\\":\\\"needle\\\"}\"}]}");
+	for (uint64_t nth = 1;; nth++) {
+		fail_alloc_start(nth);
+		int found = count_matches(store, "needle", NULL);
+		struct fail_alloc_report report = fail_alloc_stop();
+		assert_int_equal(report.live, 0);
+		/* A cache that cannot be read for want of memory is done without. */
+		assert_true(found == 2 || (report.failed && found == BOBBIN_ENOMEM));
+		if (!report.failed)
+			break;
+	}
+}
+
+#define KEY                                                                                                  \
+	"ghp_"                                                                                               \
+	"16C7e42F292c6912E7710c838347"                                                                       \
+	"Ae178B4a"
+
+static void masked_messages_are_whole_records_without_their_secret(void **state)
+{
+	(void)state;
+	struct bobbin_messages_options options = BOBBIN_MESSAGES_OPTIONS_INIT;
+	const struct bobbin_message *message;
+	struct bobbin_error error;
+	bobbin_messages *messages;
+	say("a", "{\"role\":\"user\",\"content\":\"my key " KEY "\"}");
+	bobbin_session *session = open_session("a");
+	options.mask = 1;
+	for (uint64_t nth = 1;; nth++) {
+		fail_alloc_start(nth);
+		int rc = bobbin_messages_open(session, &options, &messages, &error);
+		if (!rc) {
+			rc = bobbin_messages_next(messages, &message, &error);
+			if (rc == 1) {
+				assert_string_equal(message->text, "my key [masked: github token]");
+				assert_null(strstr(message->record, "ghp_"));
+				assert_null(strstr(message->record, "\"crc\""));
+			}
+			bobbin_messages_close(messages);
+		}
+		struct fail_alloc_report report = fail_alloc_stop();
+		assert_int_equal(rc, report.failed ? BOBBIN_ENOMEM : 1);
+		if (!report.failed)
+			break;
+	}
+	bobbin_session_close(session);
+}
+
+static void a_session_that_redacts_is_made_so_or_refused(void **state)
+{
+	(void)state;
+	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
+	struct bobbin_error error;
+	bobbin_session *session;
+	options.redact_on_write = 1;
+	options.title = "about " KEY;
+	assert_int_equal(bobbin_session_open(store, "r", &options, &session, &error), 0);
+	assert_string_equal(bobbin_session_info(session)->title, "about [masked: github token]");
+	for (uint64_t nth = 1;; nth++) {
+		fail_alloc_start(nth);
+		int rc = bobbin_session_append_text(
+			session, "user", "key " KEY, 4 + strlen(KEY), NULL, &error);
+		struct fail_alloc_report report = fail_alloc_stop();
+		assert_true(rc == 0 || (report.failed && rc == BOBBIN_ENOMEM));
+		if (!report.failed)
+			break;
+	}
+	bobbin_session_close(session);
+	char *log = scratch_read(scratch_dir, "store/r.jsonl", NULL);
+	assert_non_null(strstr(log, "key [masked: github token]"));
+	assert_null(strstr(log, "ghp_"));
+	free(log);
+	bobbin_session_close(open_session("plain"));
+	assert_int_equal(bobbin_session_open(store, "plain", &options, &session, &error), BOBBIN_EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_match_says_where_its_hit_is, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			what_cannot_be_searched_is_an_error_or_counted, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			every_failed_allocation_of_a_search_is_an_error, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			masked_messages_are_whole_records_without_their_secret, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_session_that_redacts_is_made_so_or_refused, store_setup, store_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
