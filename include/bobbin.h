@@ -401,6 +401,7 @@ struct bobbin_backup_report {
 	uint64_t bytes_copied; /* of logs, this time */
 	uint64_t removed;      /* sessions of the earlier backup that are deleted in the store */
 	uint64_t damaged;      /* that cannot be opened, in the store as little as in the copy: bobbin_doctor_session */
+	uint64_t refused;      /* whose file is a link, no file, or another user's: they are not in it */
 };
 
 /*

@@ -33,6 +33,9 @@ static void print_report(const char *path, const struct bobbin_backup_report *re
 	if (report->damaged)
 		printf("  %s cannot be opened, in the store as little as here: see bobbin doctor\n",
 			counted(report->damaged, "session"));
+	if (report->refused)
+		printf("  %s left out: its file is a link, or another user's: see bobbin doctor\n",
+			counted(report->refused, "session"));
 }
 
 static void print_report_json(const char *path, const struct bobbin_backup_report *report)
@@ -40,10 +43,10 @@ static void print_report_json(const char *path, const struct bobbin_backup_repor
 	putchar('{');
 	print_json_member("path", path);
 	printf(",\"incremental\":%s,\"sessions\":%llu,\"bytes\":%llu,\"bytes_copied\":%llu,\"removed\":%llu,"
-	       "\"damaged\":%llu}\n",
+	       "\"damaged\":%llu,\"refused\":%llu}\n",
 		report->incremental ? "true" : "false", (unsigned long long)report->sessions,
 		(unsigned long long)report->bytes, (unsigned long long)report->bytes_copied,
-		(unsigned long long)report->removed, (unsigned long long)report->damaged);
+		(unsigned long long)report->removed, (unsigned long long)report->damaged, (unsigned long long)report->refused);
 }
 
 int command_backup(const struct arguments *arguments)

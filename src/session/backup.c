@@ -30,6 +30,7 @@ int bobbin_backup(bobbin_store *store, const char *path, struct bobbin_backup_re
 			.bytes = counts.bytes,
 			.bytes_copied = counts.bytes_copied,
 			.removed = counts.removed,
-			.damaged = counts.damaged};
+			.damaged = counts.damaged,
+			.refused = counts.refused};
 	return 0;
 }

@@ -245,6 +245,7 @@ static int take_size(struct course *course, struct member *member)
 	int rc = file_open(platform, source->dir, member->log.name, O_RDONLY, &file, NULL, course->error);
 
 	member->gone = rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED;
+	course->backup.counts->refused += rc == BOBBIN_EREFUSED;
 	if (rc)
 		return member->gone ? 0 : rc;
 	rc = lock_shared(platform, file, member->log.name, course->error);

@@ -40,6 +40,7 @@ struct store_backup {
 	uint64_t bytes_copied; /* of logs, this time */
 	uint64_t removed;      /* sessions that were in the earlier one and are deleted since */
 	uint64_t damaged;      /* that cannot be opened, in the store as little as in the copy */
+	uint64_t refused;      /* whose file is a link, no file, or another user's: not copied */
 };
 
 /*

@@ -47,7 +47,9 @@ int check_progress(const struct store_check *check, const char *what, uint64_t d
 /* ---- The meta file ---------------------------------------------------------------------------------------
  */
 
-/* What it says that the log contradicts; NULL if nothing. A log without a header of ours contradicts nothing: what only
+#define SHORTER "the log was longer when this was written: lines at its end are lost, unless they were taken out on purpose"
+
+/* What it says that the log contradicts; NULL if nothing. A log without a header of ours contradicts little: what only
  * its meta says is believed. */
 static const char *contradiction(struct log *log, const struct meta *meta)
 {
@@ -57,6 +59,8 @@ static const char *contradiction(struct log *log, const struct meta *meta)
 
 	if (said->id[0] && strcmp(said->id, log->id) != 0)
 		return "it is another session's";
+	if (meta->log_bytes > log->index.state.position.offset)
+		return SHORTER;
 	if (log->header_lost || !known->version)
 		return NULL;
 	if (strcmp(said->owner, known->owner) != 0)
@@ -65,8 +69,6 @@ static const char *contradiction(struct log *log, const struct meta *meta)
 		return "it says that it was forked from elsewhere";
 	if (known->created[0] && said->created[0] && strcmp(said->created, known->created) != 0)
 		return "it was made at another time";
-	if (meta->log_bytes > log->index.state.position.offset)
-		return "it is of a longer log";
 	if (meta->log_bytes == log->index.state.position.offset && meta->has_messages &&
 		meta->messages !=
 			(head == NODE_NONE || log_node(log, head, &node) < 0 ? 0 : (uint64_t)node.depth + 1))
@@ -297,6 +299,8 @@ static int open_file(struct store *store, struct slice id, struct log **ret_log,
 	memcpy(name, id.data, id.len);
 	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
 	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, NULL, error);
+	if (rc == BOBBIN_ENOTFOUND)
+		return error_set(error, rc, "there is no session %.*s in %s", (int)id.len, id.data, store->path);
 	return rc ? rc : log_new(store, id, file, LOG_READ, ret_log, error);
 }
 

@@ -41,8 +41,8 @@ static int damaged_header(struct taking *taking, const char *reason)
 		return fault(taking, FAULT_HEADER, false);
 	}
 	return error_set_at(taking->error, BOBBIN_ECORRUPT, 1, 0,
-		"%s:1: the header is damaged (%s); `bobbin doctor %s` shows what is left", taking->log->name,
-		reason, taking->log->id);
+		"line 1, the header, is damaged (%s); `bobbin doctor %s` shows what is left", reason,
+		taking->log->id);
 }
 
 static bool same_ancestry(const struct session_line *found, const struct session_line *said)

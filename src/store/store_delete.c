@@ -220,6 +220,24 @@ struct deletion {
 	bool materialize;
 };
 
+/* What else belongs to a session of a newer version is not known here. */
+static int refuse_newer(struct store *store, const char *id, struct bobbin_error *error)
+{
+	struct store_ends ends = {.line = SESSION_LINE_INIT};
+	struct store_found found = {.id = ""};
+
+	memcpy(found.id, id, strlen(id) + 1);
+	int rc = store_read_ends(store, &found, &ends, NULL);
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(error, rc, "out of memory");
+	/* One that cannot be read can be deleted. */
+	if (rc < 0 || ends.damaged || ends.line.version <= LOG_VERSION)
+		return 0;
+	return error_set(error, BOBBIN_EREADONLY,
+		"session %s is kept: it was written by a newer version (v %llu), which alone may delete it", id,
+		(unsigned long long)ends.line.version);
+}
+
 /* `id` is NUL-terminated. The log goes first: what a crash leaves behind is no session. Without a log, what
  * such a crash left is taken away. */
 static int delete_locked(
@@ -237,7 +255,9 @@ static int delete_locked(
 		rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, id, error);
 		if (!rc)
 			rc = how->only_bytes ? check_bytes(store, id, file, *how->only_bytes, error)
-					     : settle_forks(store, id, how->materialize, error);
+					     : refuse_newer(store, id, error);
+		if (!rc && !how->only_bytes)
+			rc = settle_forks(store, id, how->materialize, error);
 		if (!rc)
 			rc = unlink_one(store, "", id, STORE_LOG_SUFFIX, error);
 	}
