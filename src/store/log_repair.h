@@ -12,7 +12,7 @@
  * in the order of the old one, with the same number and the same parent, unless two had the same number; (3) the new
  * session appears whole or not at all; (4) of the same bytes a second repair makes nothing new; (5) the hash over a line
  * is what it was up to the first line that had to be changed, and records of segments and compactions that speak
- * of more than that are left out: they can be derived again.
+ * of more than that are left out: they can be derived again; (6) usage stays with the session that paid.
  */
 #ifndef STORE_LOG_REPAIR_H
 #define STORE_LOG_REPAIR_H

@@ -536,6 +536,9 @@ static int put_record(struct writing *writing, uint32_t number)
 	arena_reset(&writing->arena);
 	if (record.kind == RECORD_MESSAGE)
 		return put_message(writing, record.node, record.head == record.node);
+	/* What requests cost belongs to the session that paid; a copy would be counted a second time. */
+	if (record.kind == RECORD_USAGE)
+		return 0;
 	/* What was read as something unknown may be what is left of the header. */
 	if (record.kind == RECORD_SESSION || record.kind == RECORD_SYSTEM ||
 		(writing->log->header_lost && record.offset == 0))
