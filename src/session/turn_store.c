@@ -227,14 +227,34 @@ static int copy_slice(struct arena *arena, struct slice from, struct slice *ret_
 	return ret_slice->data ? 0 : BOBBIN_ENOMEM;
 }
 
-/* The calls of the stored reply, as they stand in the log. */
+/* The reply as the host gets it: as it stands in the log, or, where secrets were masked in that, as the model wrote
+ * it. A call with a placeholder for a key would do something else than what was asked for. */
+static int reply_message(
+	bobbin_turn *turn, uint32_t node, struct message *ret_message, struct bobbin_error *error)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct json record;
+	if (!log_info(turn->session->log)->redact_on_write)
+		return log_message(turn->session->log, node, &turn->arena, ret_message, error);
+	int rc = reply_record(turn, &text, error);
+	const char *copy = rc ? NULL : arena_copy(&turn->arena, text.data, text.len);
+	if (!rc)
+		rc = copy ? json_parse(copy, text.len, &record, error)
+			  : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (!rc)
+		rc = message_parse(&record, &turn->arena, ret_message, error);
+	buffer_release(&text);
+	return rc;
+}
+
+/* The calls of the stored reply. */
 static int collect_calls(bobbin_turn *turn, uint32_t node, struct bobbin_error *error)
 {
 	struct message message;
 	struct block_iter iter;
 	struct block block;
 	turn->call_count = 0;
-	int rc = log_message(turn->session->log, node, &turn->arena, &message, error);
+	int rc = reply_message(turn, node, &message, error);
 	if (rc < 0)
 		return rc;
 	block_iter_init(&iter, &message, &turn->arena);

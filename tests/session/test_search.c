@@ -155,6 +155,43 @@ static void a_session_that_redacts_is_made_so_or_refused(void **state)
 	assert_int_equal(bobbin_session_open(store, "plain", &options, &session, &error), BOBBIN_EINVAL);
 }
 
+/* The host must do what the model asked for; what is kept of it is another matter. */
+static void a_call_reaches_the_host_as_the_model_wrote_it(void **state)
+{
+	(void)state;
+	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
+	struct bobbin_turn_options turn_options = BOBBIN_TURN_OPTIONS_INIT;
+	struct bobbin_window_options window = BOBBIN_WINDOW_OPTIONS_INIT;
+	struct bobbin_error error;
+	const struct bobbin_event *event;
+	bobbin_session *session;
+	bobbin_turn *turn;
+	bool called = false;
+	bobbin_model *model = open_script("{\"calls\":[{\"id\":\"c1\",\"name\":\"look\",\"arguments\":"
+					  "\"{\\\"at\\\":\\\"" KEY "\\\"}\"}]}\n{\"text\":\"done\"}\n");
+	options.redact_on_write = 1;
+	window.tools = TOOLS;
+	window.tools_len = strlen(TOOLS);
+	turn_options.window = &window;
+	assert_int_equal(bobbin_session_open(store, "r", &options, &session, &error), 0);
+	assert_int_equal(bobbin_turn_start(session, model, "look", 4, &turn_options, &turn, &error), 0);
+	while (bobbin_turn_next(turn, -1, &event, &error) > 0)
+		if (event->type == BOBBIN_EVENT_CALL) {
+			assert_string_equal(event->text, "{\"at\":\"" KEY "\"}");
+			assert_int_equal(bobbin_turn_result(turn, event->id, KEY, strlen(KEY), 0, &error), 0);
+			called = true;
+		}
+	assert_true(called);
+	bobbin_turn_free(turn);
+	bobbin_model_close(model);
+	bobbin_session_close(session);
+	char *log = scratch_read(scratch_dir, "store/r.jsonl", NULL);
+	assert_null(strstr(log, "ghp_"));
+	assert_non_null(strstr(log, "{\\\"at\\\":\\\"[masked: github token]\\\"}"));
+	assert_non_null(strstr(log, "\"content\":\"[masked: github token]\""));
+	free(log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +202,8 @@ int main(void)
 			every_failed_allocation_of_a_search_is_an_error, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(
 			masked_messages_are_whole_records_without_their_secret, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_call_reaches_the_host_as_the_model_wrote_it, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_session_that_redacts_is_made_so_or_refused, store_setup, store_teardown),
 	};

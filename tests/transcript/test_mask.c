@@ -485,7 +485,7 @@ static double seconds_for(const char *piece, size_t bytes)
 	return (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 }
 
-/* What would take hours if any shape looked at the same bytes once a place: 1 MB each. */
+/* What would take hours if any shape looked at the same bytes once a place: 256 KB each. */
 static void hostile_texts_take_linear_time(void **state)
 {
 	(void)state;
@@ -497,7 +497,7 @@ static void hostile_texts_take_linear_time(void **state)
 		"curl -u a:", "a", "=", "\"", "\\", "/", "https://hooks.slack.com/services/",
 		"+AKIAIOSFODNN7EXAMPLE", "sig=&", "&sig=a"};
 	for (size_t i = 0; i < sizeof(PIECES) / sizeof(PIECES[0]); i++) {
-		double seconds = seconds_for(PIECES[i], 1 << 20);
+		double seconds = seconds_for(PIECES[i], 1 << 18);
 		if (seconds > 1.5)
 			print_error("%s: %.2f s\n", PIECES[i], seconds);
 		assert_true(seconds < 1.5);
