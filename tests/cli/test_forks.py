@@ -44,9 +44,9 @@ def d2_cost_of_36_forks():
         here.append("f7", usage("f7-call", 0.10))  # a retry of the same call
         cost = here.run("cost", "f7", "--json").json
         equal(cost["own"]["nanousd"], 100_000_000, "d2: a fork's own cost is 0.10, the retry with it")
-        equal(cost["own"]["requests"], 1, "d2: a repeated usage id counts once")
+        equal(cost["own"]["usage"]["requests"], 1, "d2: a repeated usage id counts once")
         equal(cost["inherited"]["nanousd"], 6_000_000_000, "d2: inherited cost stands apart, as of the fork")
-        equal(cost["inherited"]["requests"], 439, "d2: of 439 calls")
+        equal(cost["inherited"]["usage"]["requests"], 439, "d2: of 439 calls")
         equal(cost["tree"], {"root": "p", "sessions": 38, "usage": {
             "requests": 439 + 36 + 1 + 1, "input": 4770, "cached": 0, "cache_write": 0, "output": 477,
             "reasoning": 0, "unreported": 0, "unpriced": 0, "nanousd": 9_850_000_000}},
@@ -211,8 +211,19 @@ def ab_answers_twice():
         equal(len(here.run("list", "--json").rows), count, "what fails leaves no session behind")
 
 
+def d2_repaired_copy_costs_nothing():
+    with Scratch() as here:
+        here.run("chat", "hello")
+        with open(here.log(), "ab") as file:
+            file.write(b'{"role":"user","content":"torn')
+        before = here.run("cost", "--json").rows[-1]
+        equal(here.run("doctor", "main", "--repair").code, 0, "a damaged session is repaired into a new one")
+        equal(here.run("cost", "--json").rows[-1]["usage"]["requests"], before["usage"]["requests"],
+              "d2_ and what it paid is not counted twice")
+
+
 if __name__ == "__main__":
-    for test in (d2_cost_of_36_forks, cost_says_what_it_does_not_know, tree_of_thousands, chain_of_hundreds,
+    for test in (d2_repaired_copy_costs_nothing, d2_cost_of_36_forks, cost_says_what_it_does_not_know, tree_of_thousands, chain_of_hundreds,
                  x27_chain_by_the_command_line, forks_of_another_owner, ab_answers_twice):
         test()
     done()
