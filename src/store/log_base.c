@@ -10,6 +10,7 @@
  * made before that one is deleted. In a copy records stand elsewhere than in the log they come from, so the
  * message is found by its number there; the chained hash then says whether it, and all before it, is the same.
  */
+#include <stdio.h>
 #include "base/buffer.h"
 #include "store/log_internal.h"
 #include "store/store_internal.h"
@@ -78,14 +79,10 @@ static uint32_t node_ending_at(const struct index *base, uint64_t end)
 
 static uint32_t node_numbered(const struct index *base, uint64_t seq)
 {
-	struct buffer name = BUFFER_INIT(32);
-	uint32_t node = NODE_NONE;
+	char name[32]; /* no buffer: being out of memory is not "it is not there" */
 
-	buffer_addf(&name, "m%llu", (unsigned long long)seq);
-	if (!buffer_error(&name))
-		node = index_find(base, buffer_slice(&name));
-	buffer_release(&name);
-	return node;
+	snprintf(name, sizeof(name), "m%llu", (unsigned long long)seq);
+	return index_find(base, slice_of(name));
 }
 
 uint32_t log_find_pinned(const struct log *base, const struct session_line *said)
