@@ -44,7 +44,7 @@ def d2_cost_of_36_forks():
         here.append("f7", usage("f7-call", 0.10))  # a retry of the same call
         cost = here.run("cost", "f7", "--json").json
         equal(cost["own"]["nanousd"], 100_000_000, "d2: a fork's own cost is 0.10, the retry with it")
-        equal(cost["own"]["usage"]["requests"], 1, "d2: a repeated usage id counts once")
+        equal(cost["own"]["requests"], 1, "d2: a repeated usage id counts once")
         equal(cost["inherited"]["nanousd"], 6_000_000_000, "d2: inherited cost stands apart, as of the fork")
         equal(cost["inherited"]["usage"]["requests"], 439, "d2: of 439 calls")
         equal(cost["tree"], {"root": "p", "sessions": 38, "usage": {
