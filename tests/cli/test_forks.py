@@ -46,7 +46,7 @@ def d2_cost_of_36_forks():
         equal(cost["own"]["nanousd"], 100_000_000, "d2: a fork's own cost is 0.10, the retry with it")
         equal(cost["own"]["requests"], 1, "d2: a repeated usage id counts once")
         equal(cost["inherited"]["nanousd"], 6_000_000_000, "d2: inherited cost stands apart, as of the fork")
-        equal(cost["inherited"]["usage"]["requests"], 439, "d2: of 439 calls")
+        equal(cost["inherited"]["requests"], 439, "d2: of 439 calls")
         equal(cost["tree"], {"root": "p", "sessions": 38, "usage": {
             "requests": 439 + 36 + 1 + 1, "input": 4770, "cached": 0, "cache_write": 0, "output": 477,
             "reasoning": 0, "unreported": 0, "unpriced": 0, "nanousd": 9_850_000_000}},
