@@ -70,7 +70,7 @@ static void write_count(struct json_writer *writer, const char *key, int64_t cou
 		json_member_int(writer, key, count);
 }
 
-static void write_usage(struct json_writer *writer, const struct import_usage *usage)
+void import_write_usage(struct json_writer *writer, const struct import_usage *usage)
 {
 	if (usage->input < 0 && usage->output < 0)
 		return;
@@ -86,7 +86,7 @@ static void write_usage(struct json_writer *writer, const struct import_usage *u
 
 void builder_usage(struct builder *builder, const struct import_usage *usage)
 {
-	write_usage(&builder->writer, usage);
+	import_write_usage(&builder->writer, usage);
 }
 
 int builder_usage_late(struct builder *builder, size_t draft, const struct import_usage *usage)
@@ -95,7 +95,7 @@ int builder_usage_late(struct builder *builder, size_t draft, const struct impor
 	struct json_writer writer = {&text, true};
 	int rc = 0;
 
-	write_usage(&writer, usage);
+	import_write_usage(&writer, usage);
 	if (buffer_error(&text))
 		rc = BOBBIN_ENOMEM;
 	else if (text.len &&

@@ -54,6 +54,7 @@ struct import_usage {
 	int64_t reasoning;   /* of it, thought */
 };
 #define IMPORT_USAGE_UNKNOWN {-1, -1, -1, -1, -1}
+void import_write_usage(struct json_writer *writer, const struct import_usage *usage);
 void builder_usage(struct builder *builder, const struct import_usage *usage);
 /* The same for a message that is written already. 0 or BOBBIN_ENOMEM. */
 int builder_usage_late(struct builder *builder, size_t draft, const struct import_usage *usage);

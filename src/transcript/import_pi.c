@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pi's session files: a header, then entries one a line. In the layout of 2025 entries have no ids and simply
- * follow each other; where entries carry id and parentId, those are followed.
+ * pi's session files: a header, then entries one a line. In the layout of 2025 (version 1) entries have no
+ *ids and simply follow each other; since version 2 they carry id and parentId, and those are followed.
  *
- *	user, assistant     messages; toolCall blocks become tool_call blocks in place, thinking blocks stay as they are
- *	toolResult          role tool
- *	bashExecution       a command the person ran; the model is shown it as text in a user message: origin injected
- *	compaction          a user message with origin summary; what it replaced stays before it
+ *	user, assistant     messages; toolCall blocks become tool_call blocks in place, thinking blocks stay
+ *as they are toolResult          role tool bashExecution       a command the person ran; the model is shown
+ *it as text in a user message: origin injected; with excludeFromContext it is not shown: counted and left out
+ *	custom, hookMessage, and entries custom_message    what an extension gave the model: origin injected
+ *	compaction          a user message with origin summary; what it replaced stays before it, "cut" is
+ *what it kept: firstKeptEntryId, or firstKeptEntryIndex, which counts entries with the header, not lines
+ *	branch_summary      a user message with origin summary: what was left behind on another branch
+ *	session_info        a name for the session: its title
  *
- * Replies that were aborted or failed are kept with the calls they hold: their results are missing in the
- * middle of the line, which is for the view to mend. Everything else about an entry stays under "src".
+ * The line ends at the last entry of the file, of whatever type. Replies that were aborted or failed are kept
+ *with the calls they hold: their results are missing in the middle of the line, which is for the view to
+ *mend. "usage" counts in its input what came from the cache, which pi's own does not. Everything else about
+ *an entry stays under "src".
  */
-#include "transcript/import_readers.h"
-
 #include "base/alloc.h"
 #include "base/limits.h"
-#include "transcript/import_tree.h"
+#include "transcript/import_builder.h"
+#include "transcript/import_readers.h"
 
 struct pi {
 	struct import *import;
@@ -23,9 +28,12 @@ struct pi {
 	struct buffer out; /* members of the next draft */
 	struct buffer content;
 	struct id_table entries; /* id to the draft at or above the entry */
-	struct slice session_id;
-	uint64_t left_out;
-	struct place first_left_out;
+	struct id_table begins;	 /* id to the first draft that the entry or one after it makes */
+	size_t *starts;		 /* the same by the number of the entry, the header's being 0 */
+	size_t start_count, start_cap;
+	struct slice session_id, title;
+	bool tree;   /* entries name what they follow */
+	size_t leaf; /* with `tree`: the draft at or above the last entry */
 };
 
 static void write_image(struct json_writer *writer, const struct json *block)
@@ -85,7 +93,7 @@ static void write_content(struct pi *pi, const struct json *message)
 static void write_source(
 	struct pi *pi, struct json_writer *writer, const struct json *entry, const struct json *message)
 {
-	static const char *const ENTRY[] = {"message", "summary", NULL};
+	static const char *const ENTRY[] = {"message", "summary", "content", NULL};
 	static const char *const MESSAGE[] = {
 		"content", "toolCallId", "toolName", "isError", "details", "output", NULL};
 	struct json value;
@@ -118,11 +126,27 @@ static void find_parent(struct pi *pi, const struct json *entry, struct draft *d
 	draft->parent_kind = DRAFT_HEAD;
 	if (!json_get(entry, "parentId", &parent))
 		return;
+	pi->tree = true;
 	draft->parent_kind = DRAFT_AT;
 	draft->parent = DRAFT_NONE;
 	if (parent.type == JSON_STRING &&
 		!id_table_get(&pi->entries, json_string_content(&parent, &pi->import->arena), &draft->parent))
 		draft->parent_kind = DRAFT_HEAD;
+}
+
+/* pi's input is what did not come from the cache. */
+static void write_pi_usage(struct json_writer *writer, const struct json *message)
+{
+	struct import_usage usage = IMPORT_USAGE_UNKNOWN;
+	struct json value;
+
+	if (!json_get(message, "usage", &value))
+		return;
+	usage.cached = import_number(&value, "cacheRead");
+	usage.cache_write = import_number(&value, "cacheWrite");
+	usage.input = import_sum(import_number(&value, "input"), import_sum(usage.cached, usage.cache_write));
+	usage.output = import_number(&value, "output");
+	import_write_usage(writer, &usage);
 }
 
 /* Adds a draft from `content` and the other members. */
@@ -148,6 +172,8 @@ static int add(struct pi *pi, struct draft *draft, const struct json *entry, con
 		json_member_text(&writer, "origin", origin);
 	if (json_get(entry, "timestamp", &value) && value.type == JSON_STRING)
 		json_member_value(&writer, "ts", &value);
+	if (message && draft->role == ROLE_ASSISTANT)
+		write_pi_usage(&writer, message);
 	write_source(pi, &writer, entry, message);
 	if (buffer_error(&pi->out) || buffer_error(&pi->content))
 		return buffer_error(&pi->out) ? buffer_error(&pi->out) : buffer_error(&pi->content);
@@ -160,6 +186,7 @@ static int add(struct pi *pi, struct draft *draft, const struct json *entry, con
 	int rc = drafts_add(&pi->drafts, draft);
 	if (rc)
 		return rc;
+	pi->leaf = pi->drafts.count - 1;
 	return draft->id.data ? id_table_put(&pi->entries, draft->id, pi->drafts.count - 1) : 0;
 }
 
@@ -192,6 +219,23 @@ static void write_execution(struct pi *pi, const struct json *message)
 	buffer_release(&text);
 }
 
+/* An entry that is no message is still one that others hang from. */
+static int pass_through(struct pi *pi, const struct json *entry, struct place place, const char *what)
+{
+	struct draft draft = {0};
+	struct slice id = import_string(pi->import, entry, "id");
+
+	if (what && import_left_out(pi->import, place, what) < 0)
+		return BOBBIN_ENOMEM;
+	find_parent(pi, entry, &draft);
+	if (!id.data)
+		return 0;
+	if (draft.parent_kind == DRAFT_HEAD)
+		draft.parent = pi->drafts.count ? pi->drafts.count - 1 : DRAFT_NONE;
+	pi->leaf = draft.parent;
+	return id_table_put(&pi->entries, id, draft.parent);
+}
+
 static int read_message(
 	struct pi *pi, const struct json *entry, const struct json *message, struct place place)
 {
@@ -200,7 +244,16 @@ static int read_message(
 
 	json_get(message, "role", &role);
 	if (json_string_is(&role, "bashExecution")) {
+		struct json excluded;
+		bool flag = false;
+		if (json_get(message, "excludeFromContext", &excluded) && json_bool(&excluded, &flag) && flag)
+			return pass_through(
+				pi, entry, place, "commands whose output the model was not shown");
 		write_execution(pi, message);
+		return add(pi, &draft, entry, message, "injected");
+	}
+	if (json_string_is(&role, "custom") || json_string_is(&role, "hookMessage")) {
+		write_content(pi, message);
 		return add(pi, &draft, entry, message, "injected");
 	}
 	if (json_string_is(&role, "toolResult")) {
@@ -209,18 +262,40 @@ static int read_message(
 	} else if (json_string_is(&role, "assistant")) {
 		draft.role = ROLE_ASSISTANT;
 	} else if (!json_string_is(&role, "user")) {
-		return import_warn(pi->import, place, "a message of an unknown role: left out");
+		return import_not_understood(pi->import, place, "messages of the role",
+			import_string(pi->import, message, "role"));
 	}
 	write_content(pi, message);
 	return add(pi, &draft, entry, message, NULL);
 }
 
-static int read_compaction(struct pi *pi, const struct json *entry)
+/* The first message that a compaction kept; DRAFT_NONE if it kept none that is in the file. */
+static size_t find_kept(struct pi *pi, const struct json *entry)
+{
+	struct json value;
+	int64_t index;
+	size_t kept = DRAFT_NONE;
+
+	if (json_get(entry, "firstKeptEntryId", &value) && value.type == JSON_STRING) {
+		if (!id_table_get(&pi->begins, json_string_content(&value, &pi->import->arena), &kept))
+			return DRAFT_NONE;
+	} else if (json_get(entry, "firstKeptEntryIndex", &value) && json_int64(&value, &index) &&
+		   index >= 0 && (uint64_t)index < pi->start_count) {
+		kept = pi->starts[index];
+	}
+	return kept < pi->drafts.count ? kept : DRAFT_NONE;
+}
+
+static int read_summary(struct pi *pi, const struct json *entry, bool compaction)
 {
 	struct draft draft = {.role = ROLE_USER};
 	struct json_writer writer;
 	struct json summary;
 
+	if (compaction) {
+		draft.cuts = true;
+		draft.cut = find_kept(pi, entry);
+	}
 	buffer_clear(&pi->content);
 	json_writer_init(&writer, &pi->content);
 	if (json_get(entry, "summary", &summary) && summary.type == JSON_STRING)
@@ -230,26 +305,50 @@ static int read_compaction(struct pi *pi, const struct json *entry)
 	return add(pi, &draft, entry, NULL, "summary");
 }
 
-/* An entry that is no message is still one that others hang from. */
-static int pass_through(struct pi *pi, const struct json *entry, struct place place)
+/* What an extension put into the context. */
+static int read_custom(struct pi *pi, const struct json *entry)
 {
-	struct draft draft = {0};
+	struct draft draft = {.role = ROLE_USER};
+
+	write_content(pi, entry);
+	return add(pi, &draft, entry, NULL, "injected");
+}
+
+static int read_other(struct pi *pi, const struct json *entry, const struct json *type, struct place place)
+{
+	struct json name;
+
+	if (json_string_is(type, "session_info") && json_get(entry, "name", &name) &&
+		name.type == JSON_STRING)
+		pi->title = import_string(pi->import, entry, "name");
+	if (json_string_is(type, "model_change") || json_string_is(type, "thinking_level_change"))
+		return pass_through(pi, entry, place, "changes of model or thinking");
+	if (json_string_is(type, "session_info") || json_string_is(type, "label") ||
+		json_string_is(type, "custom"))
+		return pass_through(pi, entry, place, "names, labels and data of extensions");
+	int rc = import_not_understood(
+		pi->import, place, "entries of the type", import_string(pi->import, entry, "type"));
+	return rc ? rc : pass_through(pi, entry, place, NULL);
+}
+
+/* Where this entry begins, for compactions that name it. */
+static int note_start(struct pi *pi, const struct json *entry)
+{
 	struct slice id = import_string(pi->import, entry, "id");
 
-	if (pi->left_out++ == 0)
-		pi->first_left_out = place;
-	find_parent(pi, entry, &draft);
-	if (!id.data)
-		return 0;
-	if (draft.parent_kind == DRAFT_HEAD)
-		draft.parent = pi->drafts.count ? pi->drafts.count - 1 : DRAFT_NONE;
-	return id_table_put(&pi->entries, id, draft.parent);
+	if (mem_grow((void **)&pi->starts, &pi->start_cap, pi->start_count + 1, sizeof(*pi->starts)) < 0)
+		return BOBBIN_ENOMEM;
+	pi->starts[pi->start_count++] = pi->drafts.count;
+	return id.data ? id_table_put(&pi->begins, id, pi->drafts.count) : 0;
 }
 
 static int read_entry(struct pi *pi, const struct json *entry, struct place place)
 {
 	struct json type, message;
+	int rc = note_start(pi, entry);
 
+	if (rc)
+		return rc;
 	json_get(entry, "type", &type);
 	if (json_string_is(&type, "session")) {
 		pi->session_id = import_string(pi->import, entry, "id");
@@ -258,26 +357,27 @@ static int read_entry(struct pi *pi, const struct json *entry, struct place plac
 	if (json_string_is(&type, "message") && json_get(entry, "message", &message) &&
 		message.type == JSON_OBJECT)
 		return read_message(pi, entry, &message, place);
-	if (json_string_is(&type, "compaction"))
-		return read_compaction(pi, entry);
+	if (json_string_is(&type, "compaction") || json_string_is(&type, "branch_summary"))
+		return read_summary(pi, entry, json_string_is(&type, "compaction"));
+	if (json_string_is(&type, "custom_message"))
+		return read_custom(pi, entry);
 	if (json_string_is(&type, "message"))
 		return import_warn(pi->import, place, "an entry without its message: left out");
-	return pass_through(pi, entry, place);
+	return read_other(pi, entry, &type, place);
 }
 
 static int finish(struct pi *pi)
 {
-	struct import_conversation *conversation;
+	struct import_conversation *conversation = import_conversation_add(pi->import);
 
-	if (pi->left_out &&
-		import_remark(pi->import, pi->first_left_out,
-			"left out: %llu entries that are no messages (changes of model or thinking)",
-			(unsigned long long)pi->left_out) < 0)
-		return BOBBIN_ENOMEM;
-	if (!(conversation = import_conversation_add(pi->import)))
+	if (!conversation)
 		return BOBBIN_ENOMEM;
 	conversation->foreign_id = pi->session_id;
-	return drafts_emit(&pi->drafts, conversation);
+	conversation->title = pi->title;
+	int rc = drafts_emit(&pi->drafts, conversation);
+	if (pi->tree)
+		conversation->head = pi->leaf;
+	return rc;
 }
 
 int import_pi(struct import *import, const char *data, size_t len, struct bobbin_error *error)
@@ -300,6 +400,8 @@ int import_pi(struct import *import, const char *data, size_t len, struct bobbin
 		rc = pi.drafts.count ? finish(&pi) : import_lines_fail(&lines, "pi", error);
 	drafts_release(&pi.drafts);
 	id_table_release(&pi.entries);
+	id_table_release(&pi.begins);
+	mem_free(pi.starts);
 	buffer_release(&pi.out);
 	buffer_release(&pi.content);
 	return import_end(rc, error);
