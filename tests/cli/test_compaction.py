@@ -114,6 +114,8 @@ def real_session(scratch, name, id):
     for options in ((), small):
         faults.append(accepted(scratch, id, options) if not options else "")
         report = scratch.run("compact", id, "--deriver", "rules", *options)
+        if report.code == 3 and "last message" in report.errors and "too big" in report.errors:
+            break  # one message of 30,000 tokens in a window of 10,000: that is said, and nothing else can be done
         if report.code or not report.text.strip():
             faults.append(f"compact {options}: {report}")
         verify = scratch.run("verify", id)

@@ -93,7 +93,7 @@ with Scratch() as scratch:
 # What only resembles a transcript that is known is refused: read as one, its messages would be empty or few.
 with Scratch() as scratch:
     for name, text in {
-            "parts": '[{"role":"user","parts":[{"text":"hello"}]},{"role":"model","parts":[{"text":"hi"}]}]',
+            "parts": '[{"role":"user","pieces":[{"text":"hello"}]},{"role":"robot","pieces":[{"text":"hi"}]}]',
             "items": '{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}\n'
                      '{"type":"function_call","name":"shell","arguments":"{}","call_id":"c1"}\n'}.items():
         result = scratch.run("import", scratch.write(name, text))
