@@ -677,9 +677,10 @@ struct bobbin_window_options {
 	uint64_t keep_first;      /* messages at the start that always stay */
 	uint64_t byte_limit;      /* of the body; 0: the dialect's */
 	const char *at;           /* plan as of this message; NULL: the head */
+	int no_facts;             /* 1: no facts of the session's owner in the request, and a turn learns none */
 };
 #define BOBBIN_WINDOW_OPTIONS_INIT \
-	{sizeof(struct bobbin_window_options), NULL, 0, -1, -1, NULL, 0, NULL, 0, 0.0, 0, 0.0, 0, 0, 0, 0, 0, NULL}
+	{sizeof(struct bobbin_window_options), NULL, 0, -1, -1, NULL, 0, NULL, 0, 0.0, 0, 0.0, 0, 0, 0, 0, 0, NULL, 0}
 
 /* All in tokens. window = reserve + margin + system + tools + injected + history. */
 struct bobbin_budget {
@@ -1033,6 +1034,157 @@ BOBBIN_API void bobbin_actions_close(bobbin_actions *actions);
 
 /* "begun", "done", "failed", "unknown", "undone". */
 BOBBIN_API const char *bobbin_action_state_name(int state);
+
+/* ---- Facts: what outlives the conversation --------------------------------------------------------------------- */
+
+/*
+ * Facts of a person, kept in the store's bobbin.db. A fact is one sentence with its times and the messages it comes from, and
+ * belongs to an owner: what one owner's handle adds, no other owner's finds, whatever the ids look like; case and
+ * punctuation count. Turns of sessions that have an owner use them by themselves (bobbin_window_options.no_facts).
+ *
+ *	bobbin_memory_open(store, "ana", &memory, &error);
+ *	bobbin_memory_add(memory, "I live in Shanghai", 18, NULL, &added, &error);    // f1
+ *	bobbin_memory_search(memory, "Where do I live?", 16, NULL, &facts, &error);   // f1
+ *	while ((fact = bobbin_facts_next(facts)))
+ *		puts(fact->text);
+ *	bobbin_facts_close(facts);
+ *	bobbin_memory_close(memory);
+ */
+struct bobbin_fact_source {
+	const char *session; /* "": added by hand */
+	const char *message;
+	int64_t said_ns;
+};
+
+struct bobbin_fact {
+	uint64_t number;      /* f<number>; of its owner, never given out twice */
+	const char *text;
+	const char *subject;  /* whom it is about; "user": the owner */
+	const char *relation; /* "home", "name"; "": none is known, so nothing supersedes it */
+	int candidate;        /* 1: said in one session only, not sure to matter; never found, kept once it recurs in another */
+	int64_t said_ns;      /* the first time; since 1970, UTC, like all of these */
+	int64_t valid_ns;     /* it holds from then on */
+	int64_t expires_ns;   /* 0: it does not */
+	int64_t ended_ns;     /* 0: it holds; else another took its place then */
+	uint64_t superseded_by; /* the number of that one; 0: none */
+	uint64_t sessions;    /* in how many it was said */
+	const struct bobbin_fact_source *sources; /* the newest 64 */
+	size_t source_count;
+	double score;         /* of a search: about how much of the question it covers */
+};
+
+/* The facts of one owner. */
+typedef struct bobbin_memory bobbin_memory;
+
+/* Opens them; nothing is made before the first addition. The owner must come from who is signed in, never from what a request
+ * says of itself. BOBBIN_EINVAL without an owner (NULL or ""). */
+BOBBIN_API int bobbin_memory_open(bobbin_store *store, const char *owner, bobbin_memory **ret_memory,
+	struct bobbin_error *error);
+
+/* Closes it; before its store. NULL is allowed. */
+BOBBIN_API void bobbin_memory_close(bobbin_memory *memory);
+
+struct bobbin_fact_options {
+	size_t size;
+	const char *subject;    /* NULL: "user" */
+	const char *relation;   /* NULL: what the text says, if it is known; "": none. The newest of a subject and relation holds */
+	const char *session, *message; /* where it was said; NULL: added by hand */
+	const char *context;    /* what was said around it: it is found by these words too, at a lower weight; NULL: nothing */
+	int64_t said_ns;        /* 0: now */
+	int64_t valid_ns;       /* 0: since it was said */
+	int64_t expires_ns;     /* 0: what the text says ("until Friday"), else never; -1: never */
+};
+#define BOBBIN_FACT_OPTIONS_INIT {sizeof(struct bobbin_fact_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0}
+
+struct bobbin_fact_added {
+	uint64_t number;     /* of the fact that says it now */
+	uint64_t superseded; /* the number of the one whose place it took, 0: none */
+	int merged;          /* 1: it was there (case, spacing and punctuation do not count): it has one more source */
+};
+
+/*
+ * Stores a fact of 1 to 4,096 bytes of UTF-8, whatever was forgotten before; it is found from then on. If another fact of the same
+ * subject and relation holds, that one ends, and is found by questions about the past. Durable on return; after an error nothing
+ * has changed: BOBBIN_EINVAL, BOBBIN_EBUSY (another process writes for more than ten seconds), BOBBIN_ENOSPC, BOBBIN_EIO.
+ */
+BOBBIN_API int bobbin_memory_add(bobbin_memory *memory, const char *text, size_t len,
+	const struct bobbin_fact_options *options, struct bobbin_fact_added *ret_added, struct bobbin_error *error);
+
+/* Gives a fact the text that it should have had; the old one does not come back out of its messages. Times and sources stay.
+ * BOBBIN_ENOTFOUND; BOBBIN_EEXIST if another fact says that. */
+BOBBIN_API int bobbin_memory_correct(bobbin_memory *memory, uint64_t number, const char *text, size_t len,
+	struct bobbin_error *error);
+
+/* Removes a fact from the database, its index and its journal. 1 if it was removed, 0 if there is none of this owner. Messages that
+ * said it before now do not bring it back, also not by an extraction that is running. */
+BOBBIN_API int bobbin_memory_forget(bobbin_memory *memory, uint64_t number, struct bobbin_error *error);
+
+struct bobbin_facts_options {
+	size_t size;
+	size_t limit;     /* of a search 0: 5, at most 100; of a list 0: all */
+	int past;         /* 1: superseded ones too (a search: a question about the past has them anyway); in a list expired ones too */
+	int candidates;   /* 1: of a list: candidates too */
+	double threshold; /* of a search: how much of the question a fact must cover, 0 to 1; 0: 0.3; negative: something */
+};
+#define BOBBIN_FACTS_OPTIONS_INIT {sizeof(struct bobbin_facts_options), 0, 0, 0, 0.0}
+
+/* Facts that were found. */
+typedef struct bobbin_facts bobbin_facts;
+
+/*
+ * Those that answer a question, the best first: by their words (BM25 over the owner's own facts, English word stems, pairs
+ * of characters in scripts without spaces), by the relation asked for, then by how recent they are and how often they were said.
+ * What has expired or was superseded takes no part. None is better than a wrong one.
+ */
+BOBBIN_API int bobbin_memory_search(bobbin_memory *memory, const char *query, size_t len,
+	const struct bobbin_facts_options *options, bobbin_facts **ret_facts, struct bobbin_error *error);
+
+/* All of them, the newest first. */
+BOBBIN_API int bobbin_memory_list(bobbin_memory *memory, const struct bobbin_facts_options *options,
+	bobbin_facts **ret_facts, struct bobbin_error *error);
+
+/* The next one, NULL at the end; lives as long as the facts. */
+BOBBIN_API const struct bobbin_fact *bobbin_facts_next(bobbin_facts *facts);
+
+/* Releases them. NULL is allowed. */
+BOBBIN_API void bobbin_facts_close(bobbin_facts *facts);
+
+/* Where something that a person said belongs. */
+enum bobbin_verdict {
+	BOBBIN_VERDICT_SESSION = 1,   /* into the session alone: it is not needed later, or could not be found again */
+	BOBBIN_VERDICT_CANDIDATE = 2, /* in between: kept once it recurs in another session */
+	BOBBIN_VERDICT_KEEP = 3,
+};
+
+struct bobbin_judgement {
+	int verdict;     /* enum bobbin_verdict */
+	int needed;      /* after this session? 0: no, 1: perhaps, 2: yes */
+	int expires;     /* likewise */
+	int retrievable; /* can a search bring it back? */
+	const char *needed_why, *expires_why, *retrievable_why; /* live for ever */
+	int64_t expires_ns;  /* 0: it does not */
+	char relation[129];  /* "": none is known */
+};
+
+/* Asks the three questions about one sentence, offline, by rules. said_ns 0: now. */
+BOBBIN_API int bobbin_judge(const char *text, size_t len, int64_t said_ns, struct bobbin_judgement *ret_judgement,
+	struct bobbin_error *error);
+
+struct bobbin_learned {
+	uint64_t messages;   /* that a person typed, read */
+	uint64_t kept;       /* new facts, and candidates that recurred */
+	uint64_t candidates; /* new ones */
+	uint64_t merged;     /* known already */
+	uint64_t forgotten;  /* known, and forgotten: not added */
+};
+
+/*
+ * Judges what the person typed in this session and keeps what is worth it, for the session's owner. Messages that the session
+ * inherits are left out, as is everything that nobody typed: injected text, summaries, answers, results, pasted code. Doing it
+ * again adds nothing. A turn does it for its own message. BOBBIN_EINVAL if the session has no owner.
+ */
+BOBBIN_API int bobbin_session_learn(bobbin_session *session, struct bobbin_learned *ret_learned,
+	struct bobbin_error *error);
 
 /* ---- Models and turns ------------------------------------------------------------------------------------------ */
 

@@ -35,6 +35,8 @@ struct arguments {
 	bool ignore_case, line_only, count;
 	bool repair;
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
+	bool why, past, candidates, no_facts;
+	const char *subject, *relation, *message, *said, *expires;
 	bool retry_safe, happened, not_happened;
 	const char *check, *reference, *result_file;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
@@ -182,6 +184,7 @@ int command_export(const struct arguments *arguments);
 void print_export_formats(void);
 int command_once(const struct arguments *arguments);
 int command_actions(const struct arguments *arguments);
+int command_memory(const struct arguments *arguments);
 int command_help(const struct arguments *arguments);
 int command_version(const struct arguments *arguments);
 

@@ -96,6 +96,7 @@ int window_options_read(const struct arguments *arguments, struct window_request
 	options->keep_first = arguments->keep_first;
 	options->byte_limit = arguments->byte_limit;
 	options->at = arguments->at;
+	options->no_facts = arguments->no_facts;
 	if (arguments->system_file)
 		rc = read_input(arguments->system_file, &request.system, &options->system_len);
 	if (!rc && arguments->tools_file)

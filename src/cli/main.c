@@ -11,7 +11,7 @@
 
 #define BUDGET                                                                                               \
 	"model window output-reserve margin system tools trigger trigger-tokens target tail keep-recent "    \
-	"keep-first byte-limit"
+	"keep-first byte-limit no-facts"
 
 const struct command commands[] = {
 	{"chat", "chat [TEXT] [--session ID]", "say something, stream the answer; without TEXT a prompt",
@@ -87,6 +87,13 @@ const struct command commands[] = {
 		"settle says how an unknown one was: --happened (with --reference ID and --result FILE to answer "
 		"later calls) or --not-happened, and the next call does it.",
 		"limit happened not-happened reference result", 0, 2, command_actions},
+	{"memory", "memory [add TEXT | search WORDS | list | correct ID TEXT | forget ID | learn SESSION]",
+		"what is known about a person, in all sessions",
+		"add stores a fact; --why says what would become of it if it had been said in a session. A newer fact of the "
+		"same subject and relation takes the place of the older one, which is kept with its dates. search finds at "
+		"most 5, none if none fits (exit code 1). forget removes one from everywhere, and nothing said before brings "
+		"it back (exit code 1 if there is none). learn reads what its owner typed in a session, as each turn does.",
+		"owner why subject relation session message said expires past candidates limit", 0, -1, command_memory},
 	{"work", "work [--once]", "derive the records of finished segments, in all sessions",
 		"So that a compaction finds them ready and asks no model. Run it from cron, or beside your "
 		"agent.",

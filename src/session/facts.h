@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Facts in turns and plans. */
+#ifndef SESSION_FACTS_H
+#define SESSION_FACTS_H
+
+#include "session/handles.h"
+
+#define FACTS_SHARE 16 /* facts take at most this part of the window */
+
+/* What a request says of the owner's facts: those that answer the newest message typed on the line to `head` and that the view
+ * does not show. `text` is empty if there are none. */
+struct facts_shown {
+	struct slice text;  /* in the arena, as is `reason` */
+	const char *reason; /* "f3, f7: …"; why there are none although there should be; NULL: nothing to say */
+};
+int facts_for(bobbin_session *session, uint32_t head, size_t bytes_max, struct arena *arena,
+	struct facts_shown *ret_shown, struct bobbin_error *error);
+
+/* Learns from one message of the session's own; nothing if nobody typed it. */
+struct memory;
+struct memory_taken;
+int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, struct memory_taken *taken,
+	struct bobbin_error *error);
+/* The same after a turn, for the owner of the session; *taken stays 0 if it has none. */
+int facts_learn_turn(bobbin_session *session, uint32_t node, struct memory_taken *taken, struct bobbin_error *error);
+
+#endif

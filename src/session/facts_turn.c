@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Facts in a turn: what the newest message brings back goes with it, and is stored nowhere; when the turn is over, what the person
+ * typed is judged. Facts help an answer and must not prevent it: what fails here is said and leaves the turn as it is.
+ */
+#include "base/alloc.h"
+#include "base/utf8.h"
+#include "memory/dates.h"
+#include "memory/judge.h"
+#include "session/facts.h"
+
+#define QUERY_BYTES 4000 /* of a message that asks; its beginning and its end */
+
+/* ---- Showing */
+
+/* The newest message on the line to `head` that a person typed. */
+static uint32_t newest_typed(const struct log *log, uint32_t head)
+{
+	struct log_node node;
+
+	for (uint32_t at = head; at != NODE_NONE && log_node(log, at, &node) == 0; at = node.parent)
+		if (node.role == ROLE_USER && node.origin == ORIGIN_PERSON)
+			return at;
+	return NODE_NONE;
+}
+
+static int typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
+	struct arena *arena, struct bobbin_error *error)
+{
+	int code = log_message(log, node, arena, ret_message, error);
+
+	if (code < 0)
+		return code;
+	message_add_text(ret_message, arena, out);
+	return buffer_error(out) ? error_set(error, BOBBIN_ENOMEM, "reading a message: out of memory") : 0;
+}
+
+/* Whether the fact was said in this very message. */
+static bool is_said_by(const struct fact *fact, const char *session, const char *message)
+{
+	for (size_t i = 0; i < fact->source_count; i++)
+		if (strcmp(fact->sources[i].session, session) == 0 && strcmp(fact->sources[i].message, message) == 0)
+			return true;
+	return false;
+}
+
+static void add_day(struct buffer *out, const char *what, int64_t time_ns)
+{
+	struct day day = day_of(time_ns);
+
+	buffer_addf(out, "%s%04d-%02d-%02d", what, day.year, day.month, day.day);
+}
+
+static void add_fact(struct buffer *out, const struct fact *fact)
+{
+	buffer_add_text(out, "\n- ");
+	buffer_add_text(out, fact->text);
+	add_day(out, fact->ended_ns ? " (no longer so: said " : " (said ", fact->said_ns);
+	if (fact->ended_ns)
+		add_day(out, ", until ", fact->ended_ns);
+	else if (fact->expires_ns)
+		add_day(out, ", until ", fact->expires_ns);
+	buffer_add_char(out, ')');
+}
+
+static int write_shown(const struct fact *facts, size_t count, const char *session, const char *message,
+	size_t bytes_max, struct arena *arena, struct facts_shown *ret_shown)
+{
+	struct buffer text, reason;
+	size_t shown = 0;
+
+	buffer_init(&text, bytes_max + FACT_TEXT_BYTES + 256);
+	buffer_init(&reason, 4096);
+	buffer_add_text(&text, MEMORY_HEADING);
+	for (size_t i = 0; i < count; i++) {
+		size_t before = text.len;
+		if (is_said_by(&facts[i], session, message))
+			continue;
+		add_fact(&text, &facts[i]);
+		if (text.len > bytes_max) {
+			buffer_truncate(&text, before);
+			continue;
+		}
+		buffer_addf(&reason, "%sf%llu", shown++ ? ", " : "", (unsigned long long)facts[i].number);
+	}
+	buffer_add_text(&reason, ": they answer the newest message");
+	int code = buffer_error(&text) ? buffer_error(&text) : buffer_error(&reason);
+	if (!code && shown) {
+		ret_shown->text = (struct slice){arena_copy(arena, text.data, text.len), text.len};
+		ret_shown->reason = arena_copy(arena, reason.data, reason.len);
+		code = ret_shown->text.data && ret_shown->reason ? 0 : BOBBIN_ENOMEM;
+	}
+	buffer_release(&text);
+	buffer_release(&reason);
+	return code;
+}
+
+static int find(bobbin_session *session, struct memory *memory, uint32_t node, size_t bytes_max, struct arena *arena,
+	struct facts_shown *ret_shown, struct bobbin_error *error)
+{
+	struct arena own = ARENA_INIT;
+	struct buffer typed;
+	struct message message;
+	char id[PATH_ID_BYTES];
+	struct fact *facts = NULL;
+	size_t count = 0;
+	int code;
+
+	buffer_init(&typed, LIMIT_LINE_BYTES);
+	code = typed_text(session->log, node, &typed, &message, &own, error);
+	if (code == 0)
+		code = log_node_id(session->log, node, id, error);
+	if (code == 0) {
+		struct slice query = buffer_slice(&typed);
+		if (query.len > QUERY_BYTES)
+			query.len = utf8_truncate(query.data, query.len, QUERY_BYTES);
+		code = memory_search(memory, query, NULL, &own, &facts, &count, error);
+	}
+	if (code == 0 && write_shown(facts, count, log_info(session->log)->id, id, bytes_max, arena, ret_shown) < 0)
+		code = error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory");
+	buffer_release(&typed);
+	arena_release(&own);
+	return code;
+}
+
+int facts_for(bobbin_session *session, uint32_t head, size_t bytes_max, struct arena *arena,
+	struct facts_shown *ret_shown, struct bobbin_error *error)
+{
+	struct slice owner = slice_of(log_info(session->log)->owner);
+	uint32_t node = newest_typed(session->log, head);
+	struct bobbin_error why = {0};
+	struct memory *memory;
+	int code;
+
+	*ret_shown = (struct facts_shown){{"", 0}, NULL};
+	if (!owner.len || node == NODE_NONE)
+		return 0;
+	code = memory_open(session->store->store, owner, false, &memory, &why);
+	if (code == BOBBIN_ENOTFOUND)
+		return 0;
+	if (code == 0) {
+		code = find(session, memory, node, bytes_max, arena, ret_shown, &why);
+		memory_close(memory);
+	}
+	if (code == BOBBIN_ENOMEM)
+		return error_set(error, code, "%s", why.message);
+	if (code < 0)
+		ret_shown->reason = arena_copy(arena, why.message, strlen(why.message));
+	return 0;
+}
+
+/* ---- Learning */
+
+static int number(const char *text, size_t len)
+{
+	int value = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -1;
+		value = value * 10 + (text[i] - '0');
+	}
+	return value;
+}
+
+/* "2026-09-04T10:00:00Z" as the log writes it; 0 for anything else. */
+static int64_t time_of(const struct json *record)
+{
+	struct json ts;
+	struct slice text;
+
+	if (!json_get(record, "ts", &ts) || !json_string_plain(&ts, &text) || text.len < 20 || text.data[10] != 'T')
+		return 0;
+	struct day day = {number(text.data, 4), number(text.data + 5, 2), number(text.data + 8, 2)};
+	int hour = number(text.data + 11, 2), minute = number(text.data + 14, 2), second = number(text.data + 17, 2);
+	if (day.year < 1970 || day.month < 1 || day.month > 12 || day.day < 1 || day.day > 31 || hour < 0 || minute < 0 ||
+		second < 0)
+		return 0;
+	return day_start(day) + ((int64_t)hour * 3600 + minute * 60 + second) * 1000000000;
+}
+
+int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, struct memory_taken *taken,
+	struct bobbin_error *error)
+{
+	const struct platform *platform = platform_default();
+	struct arena arena = ARENA_INIT;
+	struct message message;
+	struct log_node info;
+	struct buffer typed;
+	char id[PATH_ID_BYTES];
+	int code = 0;
+
+	if (log_node(session->log, node, &info) < 0 || info.level || info.role != ROLE_USER ||
+		info.origin != ORIGIN_PERSON)
+		return 0;
+	buffer_init(&typed, LIMIT_LINE_BYTES);
+	code = typed_text(session->log, node, &typed, &message, &arena, error);
+	if (code == 0)
+		code = log_node_id(session->log, node, id, error);
+	if (code == 0) {
+		int64_t said_ns = time_of(&message.record);
+		if (!said_ns)
+			said_ns = platform->realtime_ns(platform->context);
+		code = memory_take(memory, slice_of(log_info(session->log)->id), slice_of(id), buffer_slice(&typed),
+			(struct slice){"", 0}, said_ns, taken, error);
+	}
+	buffer_release(&typed);
+	arena_release(&arena);
+	return code;
+}
+
+int facts_learn_turn(bobbin_session *session, uint32_t node, struct memory_taken *taken, struct bobbin_error *error)
+{
+	struct slice owner = slice_of(log_info(session->log)->owner);
+	struct memory *memory;
+	uint32_t typed = newest_typed(session->log, node);
+	int code;
+
+	if (!owner.len || typed == NODE_NONE)
+		return 0;
+	code = memory_open(session->store->store, owner, true, &memory, error);
+	if (code < 0)
+		return code;
+	code = facts_learn(session, memory, typed, taken, error);
+	memory_close(memory);
+	return code;
+}
