@@ -268,11 +268,13 @@ struct bobbin_recovery {
 	uint64_t messages;    /* on the line */
 	uint64_t marked;      /* calls that had no result and now have a marked one */
 	uint64_t faults;      /* damaged lines set aside */
+	uint64_t replayed;    /* calls that had no result and now have the one that the journal of actions has */
 };
 
 /*
- * Answers every dangling call at the head with a marked result ("interrupted"), so that a provider accepts the line
- * again. Idempotent; a turn does it by itself. ret_recovery may be NULL.
+ * Answers every dangling call at the head, so that a provider accepts the line again: with what the journal of actions has
+ * recorded under the call's key (bobbin_call_key), else with a marked result ("interrupted"), which says if an effect was
+ * begun and its outcome is unknown. Idempotent; a turn does it by itself. ret_recovery may be NULL.
  */
 BOBBIN_API int bobbin_session_recover(bobbin_session *session, struct bobbin_recovery *ret_recovery,
 	struct bobbin_error *error);
@@ -1194,6 +1196,134 @@ BOBBIN_API int bobbin_session_learn(bobbin_session *session, struct bobbin_learn
  *	mock, mock:FILE                      deterministic, offline; with a script
  *	openai:NAME, openai-responses:NAME   key in OPENAI_API_KEY
  *	anthropic:NAME                       key in ANTHROPIC_API_KEY
+/* ---- Files: the workspace of a session ------------------------------------------------------------------------- */
+
+/*
+ * A session has a folder of files, STORE/ID/, for what it works on: notes, lists, drafts. Programs may work in it directly.
+ * Every version is kept: its content under its SHA-256 in the store, its name in a record of the log. Versions follow the
+ * line: after a rewind the files are as of that message, a fork begins with those of its cut, and neither changes another
+ * session's. Writing is atomic: after a crash or on a full disk a file is the old one or the new one.
+ *
+ * What other programs changed in the folder becomes a version at the end of a turn, before the line moves, and whenever one of
+ * these functions looks; nothing of theirs is overwritten unrecorded. Whoever deletes a session deletes its files.
+ *
+ * Paths are relative to the folder, UTF-8, parted by "/". Refused with BOBBIN_EREFUSED are absolute ones, those with ".", "..",
+ * control characters or backslashes, and whatever in the folder is a link (a hard link too), a device, a FIFO, a socket,
+ * or another user's. At most 16 MiB a file, 4,096 files, 256 MiB in all, else BOBBIN_ELIMIT. Files are not masked by
+ * redact_on_write: they are for programs.
+ */
+struct bobbin_files_report {
+	uint64_t noticed;      /* changes by others that are versions now */
+	uint64_t restored;     /* files brought to what the line says */
+	uint64_t refused;      /* left alone: links, devices, files too large */
+	char refused_why[256]; /* of the first of them */
+};
+
+/* Looks what others changed, and brings the folder to what the line says. ret_report may be NULL. */
+BOBBIN_API int bobbin_files_sync(bobbin_session *session, struct bobbin_files_report *ret_report,
+	struct bobbin_error *error);
+
+struct bobbin_file {
+	const char *path;
+	uint64_t size;
+	const char *version; /* the SHA-256 of its content, 64 hexadecimal digits; "": it was taken away */
+	const char *by;      /* "tool": the model; "host": through this library; "outside": another program */
+	const char *ts;      /* when it was written or noticed, as the log says it */
+	const char *after;   /* the message it came after; "": before the first */
+	int inherited;       /* recorded by an ancestor */
+};
+
+struct bobbin_files_options {
+	size_t size;
+	const char *path; /* NULL: all files; otherwise this one */
+	const char *at;   /* NULL: now; otherwise as of this message of the line */
+	int versions;     /* 1: every version on the line, each file's oldest first; 0: the files that there are */
+};
+#define BOBBIN_FILES_OPTIONS_INIT {sizeof(struct bobbin_files_options), NULL, NULL, 0}
+
+/* Files of a session, by path. */
+typedef struct bobbin_files bobbin_files;
+
+/* Of a session open for writing, what others changed is recorded first. BOBBIN_ENOTFOUND: no such message. */
+BOBBIN_API int bobbin_files_open(bobbin_session *session, const struct bobbin_files_options *options,
+	bobbin_files **ret_files, struct bobbin_error *error);
+
+/* The next one, NULL at the end. Lives as long as the list. */
+BOBBIN_API const struct bobbin_file *bobbin_files_next(bobbin_files *files);
+
+/* Releases it. NULL is allowed. */
+BOBBIN_API void bobbin_files_close(bobbin_files *files);
+
+/*
+ * The content of a file. at NULL: now; a message id: as of that message of the line; four or more digits of a version: that one.
+ * BOBBIN_ENOTFOUND; BOBBIN_ECORRUPT: what was kept is damaged. The content ends in a NUL that is not counted.
+ */
+BOBBIN_API int bobbin_file_read(bobbin_session *session, const char *path, const char *at, char **ret_data,
+	size_t *ret_len, struct bobbin_error *error);
+
+/* Writes a file; folders on the way are made. Durable on return. What is there already with the same content is no new version. */
+BOBBIN_API int bobbin_file_put(bobbin_session *session, const char *path, const void *data, size_t len,
+	struct bobbin_error *error);
+
+/* Takes a file away, and folders that are empty then; its versions stay. BOBBIN_ENOTFOUND. */
+BOBBIN_API int bobbin_file_remove(bobbin_session *session, const char *path, struct bobbin_error *error);
+
+/* ---- Tools for the model --------------------------------------------------------------------------------------- */
+
+/*
+ * Tools that answer from the session itself, for hosts to offer in bobbin_window_options.tools: recall, list_files,
+ * read_file, write_file, check_off (an item "- [ ]" of a list in a file) and once (what the journal of actions knows).
+ * A JSON array of definitions; lives for ever.
+ */
+BOBBIN_API const char *bobbin_tools(void);
+
+/*
+ * Runs one of them with the arguments of a call (JSON). 0 and its result, also when that says what went wrong (then
+ * *ret_is_error is 1); BOBBIN_ENOTFOUND: none of these tools; BOBBIN_ENOMEM.
+ */
+BOBBIN_API int bobbin_tool_run(bobbin_session *session, const char *name, const char *arguments, size_t len,
+	char **ret_text, int *ret_is_error, struct bobbin_error *error);
+
+/*
+ * A user's own tools that are commands: a JSON array of definitions as providers take them (with or without "function"), in
+ * which a tool may say how it is run:
+ *
+ *	{"name":"send","description":"…","parameters":{…},
+ *	 "bobbin":{"command":["./send.sh"],"effect":true,"timeout_seconds":60}}
+ *
+ * The arguments of a call (JSON) are the command's standard input, its standard output is the result. `effect`: it does
+ * something outside, so it belongs into the journal of actions (bobbin_call_key).
+ */
+typedef struct bobbin_commands bobbin_commands;
+
+struct bobbin_command {
+	const char *name;
+	const char *const *words;  /* ended by NULL */
+	int effect;
+	int retry_safe;            /* doing it twice does no harm */
+	uint64_t timeout_seconds;  /* 0: none */
+};
+
+/* BOBBIN_EINPUT says which definition is not one. */
+BOBBIN_API int bobbin_commands_open(const char *tools, size_t len, bobbin_commands **ret_commands,
+	struct bobbin_error *error);
+
+/* What to offer a model: those definitions without "bobbin", and bobbin_tools of other names. Lives as long as the commands. */
+BOBBIN_API const char *bobbin_commands_tools(const bobbin_commands *commands);
+
+/* The tool of that name, NULL if none of the user's is; `words` empty: it has no command. */
+BOBBIN_API const struct bobbin_command *bobbin_commands_find(const bobbin_commands *commands, const char *name);
+
+/* Releases them. NULL is allowed. */
+BOBBIN_API void bobbin_commands_close(bobbin_commands *commands);
+
+/*
+ * The key under which a call of the model belongs into the journal of actions: SESSION/TURN/TOOL#N, the Nth call of that tool
+ * since the message that began the turn (TURN, as m<seq>). A tool with effects outside begins its action with it; then a
+ * turn that is taken up again, or made again, finds what was done. BOBBIN_ENOTFOUND: no such call on the line.
+ */
+BOBBIN_API int bobbin_call_key(bobbin_session *session, const char *call_id, char **ret_key, struct bobbin_error *error);
+
  *	openai:NAME@http://localhost:8080    a compatible server; BOBBIN_BASE_URL does the same for all models
  *	record:FILE:SPEC, replay:FILE        keeps what a provider answers; plays it back without one
  *

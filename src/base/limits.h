@@ -21,4 +21,12 @@
 #define LIMIT_PROVIDER_RETRIES 4
 #define LIMIT_EVENT_BYTES (16u << 20) /* one event of a provider's stream, or one line of it */
 
+/* The workspace of a session. */
+#define LIMIT_FILE_BYTES (16u << 20)	   /* one file: what a model writes or reads is far smaller */
+#define LIMIT_WORKSPACE_BYTES (256u << 20) /* all of them: each is hashed when changes are looked for */
+#define LIMIT_WORKSPACE_FILES 4096
+#define LIMIT_FILE_PATH_BYTES 1024
+#define LIMIT_FILE_NAME_BYTES 255 /* one component, as file systems have it */
+#define LIMIT_FILE_DEPTH 32	  /* components of a path */
+
 #endif

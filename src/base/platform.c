@@ -11,12 +11,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,6 +51,53 @@ static int os_open_at(void *context, int dir, const char *name, int flags, unsig
 {
 	(void)context;
 	return above_standard_streams(RETRY(openat(dir, name, flags | O_CLOEXEC | O_NOCTTY, (mode_t)mode)));
+}
+
+#define BENEATH_NAME_BYTES 256
+
+/* One name after the other: none may be a link, "." or "..", so the way only leads down. */
+int platform_walk_beneath(int dir, const char *path, int flags, unsigned mode)
+{
+	char name[BENEATH_NAME_BYTES];
+	int at = dir;
+
+	for (;;) {
+		size_t len = strcspn(path, "/");
+		bool last = path[len] == '\0';
+		int next = -EXDEV;
+		if (len >= sizeof(name))
+			next = -ENAMETOOLONG;
+		else if (len && !(len <= 2 && memcmp(path, "..", len) == 0)) {
+			memcpy(name, path, len);
+			name[len] = '\0';
+			next = RETRY(openat(at, name,
+				(last ? flags : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+				(mode_t)(last ? mode : 0)));
+		}
+		if (at != dir)
+			close(at);
+		if (next < 0 || last)
+			return above_standard_streams(next);
+		at = next;
+		path += len + 1;
+	}
+}
+
+static int os_open_beneath(void *context, int dir, const char *path, int flags, unsigned mode)
+{
+	struct open_how how = {
+		.flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW),
+		.mode = flags & O_CREAT ? mode : 0,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+	};
+	int file;
+
+	(void)context;
+	/* EAGAIN: something was renamed meanwhile, so that the kernel cannot tell; then the walk can. */
+	file = (int)RETRY(syscall(SYS_openat2, dir, path, &how, sizeof(how)));
+	if (file == -ENOSYS || file == -EPERM || file == -EAGAIN)
+		return platform_walk_beneath(dir, path, flags, mode);
+	return above_standard_streams(file);
 }
 
 static int os_close(void *context, int file)
@@ -260,6 +309,7 @@ static int os_random(void *context, void *ret_bytes, size_t len)
 
 static const struct platform os_platform = {
 	.open_at = os_open_at,
+	.open_beneath = os_open_beneath,
 	.close = os_close,
 	.read_at = os_read_at,
 	.write = os_write,

@@ -29,6 +29,11 @@ struct platform {
 	void *context;
 
 	int (*open_at)(void *context, int dir, const char *name, int flags, unsigned mode);
+	/*
+	 * `path` below `dir` and nowhere else: no link anywhere in it is followed, nothing in it leads out (-EXDEV, -ELOOP),
+	 * also while another process swaps links in. openat2(2); where that is missing, one name after the other.
+	 */
+	int (*open_beneath)(void *context, int dir, const char *path, int flags, unsigned mode);
 	int (*close)(void *context, int file);
 	ssize_t (*read_at)(void *context, int file, void *data, size_t len, uint64_t offset); /* may be short */
 	ssize_t (*write)(void *context, int file, const void *data, size_t len);  /* one write(2); may be short */
@@ -56,6 +61,9 @@ struct platform {
 
 /* The real one; lives for ever; safe from any thread. */
 const struct platform *platform_default(void);
+
+/* What open_beneath does where openat2(2) is missing. */
+int platform_walk_beneath(int dir, const char *path, int flags, unsigned mode);
 
 /* The id of this process: a handle inherited through fork(2) is known by it. */
 pid_t platform_process(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* chat and regenerate: a turn with its answer streamed, or a prompt that goes on until it is left. */
-#include "cli/cli.h"
+#include "cli/tools.h"
 
 #include <editline/readline.h>
 #include <signal.h>
@@ -23,7 +23,9 @@ static void on_interrupt(int signal_number)
 /* What a turn has said so far; the reply is kept for --json. */
 struct answer {
 	const struct arguments *arguments;
+	bobbin_store *store;
 	bobbin_session *session;
+	const struct chat_tools *tools;
 	char *reply;
 	size_t reply_len;
 	FILE *collect;
@@ -51,7 +53,8 @@ static int answer_call(struct answer *answer, bobbin_turn *turn, const struct bo
 	struct bobbin_error error;
 	char *id = strdup(event->id), *text = NULL;
 	note(answer->arguments, "→ %s %s", event->name, event->text);
-	int is_error = chat_tool_run(answer->session, event->name, event->text, &text);
+	int is_error = chat_tool_run(
+		answer->tools, answer->store, answer->session, event->id, event->name, event->text, &text);
 	const char *result = text ? text : "out of memory";
 	int rc = bobbin_turn_result(turn, id ? id : "", result, strlen(result), is_error, &error);
 	free(text);
@@ -145,13 +148,18 @@ struct talk {
 	bobbin_session *session;
 	bobbin_model *model, *deriver; /* deriver NULL: rules write the records */
 	struct window_request window;
+	struct chat_tools tools;
 };
 
 static int run_turn(const struct talk *talk, const char *text, bool regenerate, bool first)
 {
 	struct bobbin_turn_options options = BOBBIN_TURN_OPTIONS_INIT;
 	const struct arguments *arguments = talk->arguments;
-	struct answer answer = {.arguments = arguments, .session = talk->session, .told = !first};
+	struct answer answer = {.arguments = arguments,
+		.store = talk->store,
+		.session = talk->session,
+		.tools = &talk->tools,
+		.told = !first};
 	struct bobbin_error error;
 	bobbin_turn *turn;
 	options.window = &talk->window.options;
@@ -290,10 +298,11 @@ static int open_talk(const struct arguments *arguments, const char *id, bool cre
 	if (rc)
 		return rc;
 	talk->window.options.model = NULL; /* the model that answers sets the budget */
-	if (!talk->window.tools) {
-		talk->window.options.tools = chat_tools_json();
-		talk->window.options.tools_len = strlen(talk->window.options.tools);
-	}
+	rc = chat_tools_open(talk->window.tools, talk->window.options.tools_len, &talk->tools);
+	if (rc)
+		return rc;
+	talk->window.options.tools = talk->tools.json;
+	talk->window.options.tools_len = strlen(talk->tools.json);
 	rc = open_model(arguments, &talk->model);
 	if (!rc)
 		rc = open_deriver(arguments, &talk->deriver);
@@ -305,6 +314,7 @@ static void close_talk(struct talk *talk)
 	bobbin_model_close(talk->model);
 	bobbin_model_close(talk->deriver);
 	window_options_release(&talk->window);
+	chat_tools_close(&talk->tools);
 }
 
 static int chat(const struct arguments *arguments, bool regenerate)

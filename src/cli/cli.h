@@ -143,11 +143,6 @@ int show_window(bobbin_session *session, const struct bobbin_window_options *opt
 /* compact.c: --deriver and --deriver-model; NULL: rules. */
 int open_deriver(const struct arguments *arguments, bobbin_model **ret_model);
 
-/* tools.c: the tools that chat offers, as a JSON array, and running one. */
-const char *chat_tools_json(void);
-/* Runs a tool; *ret_text belongs to the caller (free). Returns 1 if the result is an error result. */
-int chat_tool_run(bobbin_session *session, const char *name, const char *arguments, char **ret_text);
-
 /* doctor.c: how far long calls on a store are, on a terminal; wiped before anything else is printed. */
 void progress_begin(const struct arguments *arguments, bobbin_store *store);
 void progress_wipe(void);
@@ -182,6 +177,7 @@ int command_doctor(const struct arguments *arguments);
 int command_backup(const struct arguments *arguments);
 int command_export(const struct arguments *arguments);
 void print_export_formats(void);
+int command_files(const struct arguments *arguments);
 int command_once(const struct arguments *arguments);
 int command_actions(const struct arguments *arguments);
 int command_memory(const struct arguments *arguments);

@@ -17,9 +17,11 @@ const struct command commands[] = {
 	{"chat", "chat [TEXT] [--session ID]", "say something, stream the answer; without TEXT a prompt",
 		"The session is made if it is not there. Every message is on disk before the next step. When "
 		"it is "
-		"resumed, calls left without a result are answered with a marked one. The model is offered "
-		"two "
-		"harmless tools, recall and note, unless --tools names others.",
+		"resumed, calls left without a result are answered: with what the journal of actions has recorded, "
+		"else with a marked one. The model is offered recall, list_files, read_file, write_file, check_off, "
+		"once and note, and the tools of --tools. One of those is a command if its definition says "
+		"\"bobbin\":{\"command\":[\"./send.sh\"],\"effect\":true}: arguments on stdin, result on stdout; with "
+		"an effect it happens once for each call of the turn, whatever is killed (key SESSION/TURN/TOOL#N).",
 		"session owner title segment-bytes redact-on-write run routine deriver deriver-model no-compaction "
 		"idle-timeout " BUDGET,
 		0, 1, command_chat},
@@ -76,6 +78,12 @@ const struct command commands[] = {
 		"QUERY is a message id, a range of ids as pointers give it (m12–m40), or words: exact hits "
 		"come first.",
 		"limit", 2, -1, command_recall},
+	{"files", "files SESSION ls|cat|put|rm|log [PATH]", "the files a session works on, and their versions",
+		"ls; cat PATH [--at MESSAGE or VERSION]; put PATH [FILE], or from stdin; rm PATH; log [PATH]: every version, "
+		"with who wrote it (tool: the model, host: this command or a program, outside: found in the folder). They lie in "
+		"STORE/SESSION/ and may be worked on there. Versions follow the line: after a rewind the files are as of then, and "
+		"a fork begins with those of its cut. ls and log record what others changed.",
+		"at", 2, 4, command_files},
 	{"once", "once KEY [--check CMD] [--retry-safe] -- CMD…", "run a command whose effect must happen once",
 		"Its output and exit code are recorded; whoever comes again with the same KEY and CMD gets them "
 		"and nothing is run. A second caller waits for the first. If it was killed in between, the "

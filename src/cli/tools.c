@@ -1,71 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tools that chat offers to the model. Both are harmless and answer from the session itself: recall finds
- * what the window no longer shows, note puts a remark where recall will find it (in the log, as the call it
- * is).
+ * The tools that chat offers to the model: those of the library (recall, files, once), which answer from the session; note,
+ * which puts a remark where recall will find it (in the log, as the call it is); and the user's own, which are commands
+ * (--tools). The user's win over those of the same name.
  */
-#include "cli/cli.h"
+#include "cli/tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *chat_tools_json(void)
-{
-	return "[{\"type\":\"function\",\"function\":{\"name\":\"recall\",\"description\":\"Find earlier "
-	       "messages of this "
-	       "conversation, also those no longer shown. Give a message id or words that occur in it.\","
-	       "\"parameters\":{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\"}},"
-	       "\"required\":[\"query\"]}}},"
-	       "{\"type\":\"function\",\"function\":{\"name\":\"note\",\"description\":\"Keep a remark the "
-	       "user asked you "
-	       "to note. It stays in this session's log and recall finds it.\","
-	       "\"parameters\":{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}},"
-	       "\"required\":[\"text\"]}}}]";
-}
+static const char note_definition[] =
+	"{\"type\":\"function\",\"function\":{\"name\":\"note\",\"description\":\"Keep a remark the user asked you "
+	"to note. It stays in this session's log and recall finds it.\",\"parameters\":{\"type\":\"object\","
+	"\"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"]}}}";
 
-#define RECALL_EXCERPTS 5
-
-static int recall(bobbin_session *session, const char *query, char **ret_text)
+int chat_tools_open(const char *tools, size_t len, struct chat_tools *ret_tools)
 {
 	struct bobbin_error error;
-	const struct bobbin_hit *hit;
-	bobbin_recall *found;
-	size_t len, count = 0;
-	FILE *out = open_memstream(ret_text, &len);
-	if (!out)
+
+	if (bobbin_commands_open(tools, len, &ret_tools->commands, &error) < 0)
+		return tools ? fail_about("--tools", &error) : fail(&error);
+	const char *all = bobbin_commands_tools(ret_tools->commands);
+	bool theirs = bobbin_commands_find(ret_tools->commands, "note") != NULL;
+	/* Into the array, before its ]. */
+	if (asprintf(&ret_tools->json, "%.*s%s%s]", (int)strlen(all) - 1, all, theirs ? "" : ",",
+		    theirs ? "" : note_definition) < 0)
+		ret_tools->json = NULL;
+	return ret_tools->json ? 0 : EXIT_FAILED;
+}
+
+void chat_tools_close(struct chat_tools *tools)
+{
+	bobbin_commands_close(tools->commands);
+	free(tools->json);
+}
+
+static int run_note(const char *arguments, char **ret_text)
+{
+	struct bobbin_error error;
+	char *text;
+
+	if (bobbin_json_member(arguments, strlen(arguments), "text", &text, &error) < 0) {
+		*ret_text = strdup(error.message);
 		return 1;
-	int rc = bobbin_session_recall(session, query, RECALL_EXCERPTS, &found, &error);
-	for (; !rc && (hit = bobbin_recall_get(found, count)); count++)
-		fprintf(out, "[%s, %s] %.*s\n", hit->id, hit->role, (int)hit->excerpt_len, hit->excerpt);
-	if (rc < 0)
-		fputs(error.message, out);
-	else if (!count)
-		fprintf(out, "nothing in this session matches \"%s\"", query);
-	if (!rc)
-		bobbin_recall_free(found);
-	return fclose(out) != 0 || rc < 0;
+	}
+	bobbin_free(text);
+	*ret_text = strdup("Noted: it stands in this session's log.");
+	return 0;
 }
 
-static int plain_result(const char *text, char **ret_text, int is_error)
+int chat_tool_run(const struct chat_tools *tools, bobbin_store *store, bobbin_session *session, const char *call_id,
+	const char *name, const char *arguments, char **ret_text)
 {
-	*ret_text = strdup(text);
-	return is_error;
-}
-
-int chat_tool_run(bobbin_session *session, const char *name, const char *arguments, char **ret_text)
-{
+	const struct bobbin_command *command = bobbin_commands_find(tools->commands, name);
 	struct bobbin_error error;
-	bool is_recall = strcmp(name, "recall") == 0;
-	char *argument;
+	char *text;
+	int is_error;
+
 	*ret_text = NULL;
-	if (!is_recall && strcmp(name, "note") != 0)
-		return plain_result("This chat has no such tool; it offers recall and note.", ret_text, 1);
-	if (bobbin_json_member(
-		    arguments, strlen(arguments), is_recall ? "query" : "text", &argument, &error) < 0)
-		return plain_result(error.message, ret_text, 1);
-	int is_error = is_recall ? recall(session, argument, ret_text)
-				 : plain_result("Noted: it stands in this session's log.", ret_text, 0);
-	bobbin_free(argument);
-	return is_error;
+	if (command)
+		return tool_command_run(store, session, command, call_id, arguments, ret_text);
+	if (strcmp(name, "note") == 0)
+		return run_note(arguments, ret_text);
+	if (bobbin_tool_run(session, name, arguments, strlen(arguments), &text, &is_error, &error) == 0) {
+		*ret_text = strdup(text);
+		bobbin_free(text);
+		return is_error;
+	}
+	*ret_text = strdup(error.code == BOBBIN_ENOTFOUND
+				   ? "This chat has no such tool. It offers those it was told of with the request."
+				   : error.message);
+	return 1;
 }

@@ -121,7 +121,7 @@ static int check_one(struct records *records, uint32_t number, const struct log_
 	int rc = log_record_read(records->log, number, &records->arena, &object, records->error);
 	if (rc < 0)
 		return rc;
-	if (record->kind == RECORD_OTHER)
+	if (record->kind == RECORD_OTHER || record->kind == RECORD_FILE)
 		return check_blob(records, &object, record->offset);
 	wrong = record->kind == RECORD_SEGMENT ? judge_segment(records, &object)
 					       : judge_compaction(records, &object);
@@ -132,7 +132,8 @@ static int check_one(struct records *records, uint32_t number, const struct log_
 
 int doctor_records(bobbin_store *store, struct log *log, bobbin_faults *faults, struct bobbin_error *error)
 {
-	static const enum record_kind kinds[] = {RECORD_SEGMENT, RECORD_COMPACTION, RECORD_OTHER};
+	static const enum record_kind kinds[] = {
+		RECORD_SEGMENT, RECORD_COMPACTION, RECORD_FILE, RECORD_OTHER};
 	struct records records = {.store = store, .log = log, .faults = faults, .error = error};
 	struct log_record record;
 	int rc = 0;

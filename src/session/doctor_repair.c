@@ -40,7 +40,7 @@ static int answer_calls(bobbin_store *store, const char *id, uint64_t *ret_marke
 	int rc = log_open(store->store, slice_of(id), LOG_WRITE, &log, error);
 	if (rc < 0)
 		return rc;
-	rc = recover_dangling(log, ret_marked, error);
+	rc = recover_dangling(store->store, log, ret_marked, NULL, error);
 	if (!rc)
 		log_write_meta(log, NULL);
 	log_close(log);

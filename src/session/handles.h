@@ -68,15 +68,25 @@ int faults_addf(bobbin_faults *faults, const char *kind, const char *where, uint
 /* session.c: what an append of one message became, for the caller. */
 void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_ack *ret_ack);
 
-/* recover.c: answers the calls at the head that have no result. *ret_marked is
- * their number. */
-int recover_dangling(struct log *log, uint64_t *ret_marked, struct bobbin_error *error);
+/* call_key.c: appends the journal's key of call number `call` (from 0) of the message `batch`. */
+int call_key_add(struct log *log, uint32_t batch, size_t call, struct slice name, struct arena *arena,
+	struct buffer *out, struct bobbin_error *error);
+
+/* recover.c: answers the calls at the head that have no result: with what the journal of actions has recorded, or marked
+ * ones. Their numbers; ret_replayed may be NULL. */
+int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked, uint64_t *ret_replayed,
+	struct bobbin_error *error);
 /* The text of a marked result. */
 #define MARKED_TEXT                                                                                          \
 	"[interrupted: no result of this call was recorded; call it again if it is "                         \
 	"still needed]"
 
 /* messages.c: a message's text as a person reads it: texts, calls in a short
+/* The same of an effect that was begun, and whose end nobody recorded. */
+#define UNKNOWN_TEXT                                                                                         \
+	"[outcome unknown: this was begun and no result was recorded, so it may have happened; check before "       \
+	"doing it again]"
+
  * form, images by name. */
 int message_add_readable(const struct message *message, struct arena *arena, struct buffer *out);
 

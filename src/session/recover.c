@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recovery: calls at the head that have no result are answered with a marked
- * one, so that a strict provider accepts the line again. The log is only
+ * Recovery: calls at the head that have no result are answered, so that a strict provider accepts the line again. A call
+ * that went through the journal of actions, and ended there, is answered with what was recorded; any other with a marked
+ * result, which says if an effect was begun and its outcome is not known. The log is only
  * appended to; a second run finds nothing to do. If the real result comes after
  * all, it stands in the marker's place in every view (transcript/path.h,
  * invariant 4).
  */
 #include "session/handles.h"
 
+#include "actions/actions.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 /* The last assistant message of the line if nothing but results follows it,
  * else NODE_NONE. */
@@ -74,93 +77,157 @@ static bool take_answer(struct slice *ids, size_t count, struct slice id)
 	return false;
 }
 
-static void marked_record(struct slice call_id, struct slice name, struct buffer *out)
+/* What one call is answered with. */
+struct answer {
+	struct slice call_id, name;
+	const char *text;
+	struct slice recorded; /* instead of `text` */
+	bool is_error, marked;
+};
+
+static void answer_record(const struct answer *answer, struct buffer *out)
 {
+	struct buffer clean = BUFFER_INIT(LIMIT_LINE_BYTES / 2);
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	json_begin_object(&writer);
 	json_member_text(&writer, "role", "tool");
-	json_member_string(&writer, "tool_call_id", call_id);
-	if (name.len)
-		json_member_string(&writer, "name", name);
-	json_member_text(&writer, "content", MARKED_TEXT);
-	json_member_bool(&writer, "is_error", true);
-	json_member_text(&writer, "marker", "interrupted");
+	json_member_string(&writer, "tool_call_id", answer->call_id);
+	if (answer->name.len)
+		json_member_string(&writer, "name", answer->name);
+	if (answer->text)
+		json_member_text(&writer, "content", answer->text);
+	else {
+		utf8_add_clean(&clean, answer->recorded.data, answer->recorded.len);
+		json_member_string(&writer, "content", buffer_slice(&clean));
+	}
+	if (answer->is_error)
+		json_member_bool(&writer, "is_error", true);
+	if (answer->marked)
+		json_member_text(&writer, "marker", "interrupted");
 	json_end_object(&writer);
+	if (buffer_error(&clean))
+		out->error = buffer_error(&clean);
+	buffer_release(&clean);
 }
 
-/* Records for all calls of the batch without an answer, in the arena. */
-static int missing_records(struct log *log, uint32_t batch, struct arena *arena, struct slice **ret_records,
-	size_t *ret_count, struct bobbin_error *error)
+/* All calls of a batch without an answer. */
+struct missing {
+	struct store *store;
+	struct log *log;
+	struct arena *arena;
+	uint32_t batch;
+	struct slice *records;
+	size_t count, marked;
+};
+
+/* What the journal knows of it. No journal, or one that cannot be read, knows nothing. */
+static int ask_journal(
+	struct missing *missing, size_t call, struct answer *answer, struct bobbin_error *error)
+{
+	struct buffer key = BUFFER_INIT(4096);
+	struct action_record record;
+	int rc = call_key_add(missing->log, missing->batch, call, answer->name, missing->arena, &key, error);
+	if (!rc)
+		rc = action_find(missing->store, buffer_slice(&key), missing->arena, &record, error);
+	buffer_release(&key);
+	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EINVAL)
+		return 0;
+	if (rc < 0)
+		return rc;
+	if (record.state == ACTION_DONE || record.state == ACTION_FAILED) {
+		answer->text = NULL;
+		answer->recorded = record.result;
+		answer->is_error = record.state == ACTION_FAILED;
+		answer->marked = false;
+	} else if (record.state != ACTION_UNDONE) {
+		answer->text = UNKNOWN_TEXT;
+	}
+	return 0;
+}
+
+static int add_answer(struct missing *missing, const struct block *block, size_t call, struct bobbin_error *error)
+{
+	struct answer answer = {block->call_id, block->call_name, MARKED_TEXT, {NULL, 0}, true, true};
+	struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
+	int rc = ask_journal(missing, call, &answer, error);
+	if (rc < 0)
+		return rc;
+	answer_record(&answer, &record);
+	char *copy = buffer_error(&record) ? NULL : arena_copy(missing->arena, record.data, record.len);
+	missing->records[missing->count++] = (struct slice){copy, record.len};
+	missing->marked += answer.marked;
+	buffer_release(&record);
+	return copy ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+}
+
+static int missing_records(struct missing *missing, struct bobbin_error *error)
 {
 	struct message message;
 	struct block_iter iter;
 	struct block block;
 	struct slice *answered = NULL;
-	size_t answered_count = 0, count = 0;
-	int rc = answered_ids(log, batch, arena, &answered, &answered_count, error);
+	size_t answered_count = 0, call = 0;
+	int rc = answered_ids(missing->log, missing->batch, missing->arena, &answered, &answered_count, error);
 	if (!rc)
-		rc = log_message(log, batch, arena, &message, error);
+		rc = log_message(missing->log, missing->batch, missing->arena, &message, error);
 	if (rc < 0)
 		return rc;
-	struct slice *records = arena_alloc(arena, (message_call_count(&message) + 1) * sizeof(*records));
-	block_iter_init(&iter, &message, arena);
-	while (records && block_iter_next(&iter, &block)) {
-		struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
-		if (block.type != BLOCK_CALL || take_answer(answered, answered_count, block.call_id))
+	missing->records =
+		arena_alloc(missing->arena, (message_call_count(&message) + 1) * sizeof(*missing->records));
+	block_iter_init(&iter, &message, missing->arena);
+	while (!rc && missing->records && block_iter_next(&iter, &block)) {
+		if (block.type != BLOCK_CALL)
 			continue;
-		marked_record(block.call_id, block.call_name, &record);
-		char *copy = buffer_error(&record) ? NULL : arena_copy(arena, record.data, record.len);
-		records[count] = (struct slice){copy, record.len};
-		buffer_release(&record);
-		if (!copy)
-			return error_set(error, BOBBIN_ENOMEM, "out of memory");
-		count++;
+		if (!take_answer(answered, answered_count, block.call_id))
+			rc = add_answer(missing, &block, call, error);
+		call++;
 	}
-	if (!records || iter.error)
-		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	*ret_records = records;
-	*ret_count = count;
-	return 0;
+	if (!rc && (!missing->records || iter.error))
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return rc;
 }
 
-int recover_dangling(struct log *log, uint64_t *ret_marked, struct bobbin_error *error)
+int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked, uint64_t *ret_replayed,
+	struct bobbin_error *error)
 {
 	struct arena arena = ARENA_INIT;
 	struct log_append_options options = {.check_head = true};
-	struct slice *records = NULL;
+	struct missing missing = {.store = store, .log = log, .arena = &arena, .batch = open_batch(log)};
 	char head[PATH_ID_BYTES];
-	size_t count = 0;
-	uint32_t batch = open_batch(log);
-	int rc = batch == NODE_NONE ? 0 : missing_records(log, batch, &arena, &records, &count, error);
-	if (!rc && count)
+	int rc = missing.batch == NODE_NONE ? 0 : missing_records(&missing, error);
+	if (!rc && missing.count)
 		rc = log_node_id(log, log_head(log), head, error);
-	if (!rc && count) {
+	if (!rc && missing.count) {
 		options.expected_head = slice_of(head);
-		rc = log_append(log, records, count, &options, NULL, error);
+		rc = log_append(log, missing.records, missing.count, &options, NULL, error);
 	}
 	arena_release(&arena);
-	if (!rc)
-		*ret_marked = count;
-	return rc;
+	if (rc < 0)
+		return rc;
+	*ret_marked = missing.marked;
+	if (ret_replayed)
+		*ret_replayed = missing.count - missing.marked;
+	return 0;
 }
 
 int bobbin_session_recover(
 	bobbin_session *session, struct bobbin_recovery *ret_recovery, struct bobbin_error *error)
 {
 	struct log_node node;
-	uint64_t marked;
+	uint64_t marked, replayed;
 	int rc = SESSION_CHECK(session, error);
 	if (!rc)
 		rc = log_refresh(session->log, error);
 	if (!rc)
-		rc = recover_dangling(session->log, &marked, error);
+		rc = recover_dangling(session->store->store, session->log, &marked, &replayed, error);
 	if (rc < 0 || !ret_recovery)
 		return rc;
 	uint32_t head = log_head(session->log);
 	ret_recovery->messages =
 		head != NODE_NONE && log_node(session->log, head, &node) == 0 ? node.depth + 1 : 0;
 	ret_recovery->marked = marked;
+	ret_recovery->replayed = replayed;
 	ret_recovery->faults = log_fault_total(session->log);
 	return 0;
 }

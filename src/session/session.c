@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "session/segments.h"
 #include "session/usage.h"
+#include "session/workspace.h"
 #include <stdlib.h>
 
 /* ---- Opening ---- */
@@ -288,12 +289,16 @@ int bobbin_session_rewind(
 		return error_set(error, BOBBIN_EINVAL, "rewind needs a message id, or \"\"");
 	rc = log_refresh(session->log, error);
 	if (!rc)
+		workspace_follow(session, NULL); /* what others did belongs to where the line is now */
+	if (!rc)
 		rc = log_rewind(session->log, *to ? slice_of(to) : (struct slice){NULL, 0}, &result, error);
 	if (!rc && ret_ack) {
 		memset(ret_ack, 0, sizeof(*ret_ack));
 		ret_ack->seq = result.seq;
 		memcpy(ret_ack->id, bobbin_session_head(session), sizeof(ret_ack->id));
 	}
+	if (!rc)
+		workspace_follow(session, NULL); /* else the next look does it */
 	return rc;
 }
 
@@ -348,10 +353,14 @@ int bobbin_session_edit(bobbin_session *session, const char *id, const char *tex
 		rc = error_set(
 			error, BOBBIN_EINVAL, "%s is not a user message; only those can be edited", id);
 	if (!rc)
+		workspace_follow(session, NULL);
+	if (!rc)
 		rc = edited_record(session->log, &node, (struct slice){text, len}, &record, error);
 	if (!rc)
 		rc = bobbin_session_append(session, record.data, record.len, NULL, ret_ack, error);
 	buffer_release(&record);
+	if (!rc)
+		workspace_follow(session, NULL);
 	return rc;
 }
 
@@ -401,6 +410,7 @@ int bobbin_session_fork(bobbin_session *session, const char *at, const struct bo
 		return error_set(error, BOBBIN_EREADONLY, "the store was opened for reading only");
 	if (options)
 		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
+	workspace_follow(session, NULL);
 	inner.create.id = all.id ? slice_of(all.id) : (struct slice){NULL, 0};
 	inner.create.owner = slice_of(all.owner ? all.owner : log_info(session->log)->owner);
 	inner.create.title = slice_of(all.title ? all.title : "");

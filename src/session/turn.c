@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "session/workspace.h"
 #include "window/render.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,6 +103,15 @@ static int take_queued(bobbin_turn *turn, const struct bobbin_event **ret_event)
 	return 1;
 }
 
+int turn_follow_files(bobbin_turn *turn, struct bobbin_error *error)
+{
+	struct bobbin_error why;
+	int rc = workspace_follow(turn->session, &why);
+	if (rc < 0)
+		rc = turn_note(turn, "the workspace was not looked at: %s", why.message);
+	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+}
+
 /* ---- Starting ---- */
 
 static int copy_options(
@@ -136,11 +146,14 @@ static int recover(bobbin_turn *turn, struct bobbin_error *error)
 	int rc = bobbin_session_recover(turn->session, &recovery, error);
 	if (rc < 0)
 		return rc;
-	uint64_t before = recovery.messages - recovery.marked;
+	uint64_t before = recovery.messages - recovery.marked - recovery.replayed;
 	if (recovery.marked)
 		buffer_addf(&text, "%llu call%s had no result and now ha%s a marked one",
 			(unsigned long long)recovery.marked, recovery.marked == 1 ? "" : "s",
 			recovery.marked == 1 ? "s" : "ve");
+	if (recovery.replayed)
+		buffer_addf(&text, "%s%llu call%s answered with what the journal of actions has", text.len ? "; " : "",
+			(unsigned long long)recovery.replayed, recovery.replayed == 1 ? " is" : "s are");
 	if (recovery.faults)
 		buffer_addf(&text, "%s%llu damaged line%s set aside; bobbin doctor %s explains",
 			text.len ? "; " : "", (unsigned long long)recovery.faults,
@@ -160,6 +173,8 @@ static int start(bobbin_turn *turn, struct slice text, const struct bobbin_turn_
 			options->wait_ms, &turn->lock, error);
 	if (!rc)
 		rc = recover(turn, error);
+	if (!rc)
+		rc = turn_follow_files(turn, error);
 	if (!rc)
 		rc = turn_store_user(turn, text, options->regenerate, error);
 	return rc;

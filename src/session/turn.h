@@ -89,6 +89,9 @@ int turn_queue(
 	bobbin_turn *turn, int type, const char *id, const char *name, struct slice text, uint64_t number);
 int turn_note(bobbin_turn *turn, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* turn.c: versions of what others did in the workspace; what goes wrong there is a note. */
+int turn_follow_files(bobbin_turn *turn, struct bobbin_error *error);
+
 /* turn_request.c: plans, renders, checks and sends. */
 int turn_send(bobbin_turn *turn, struct bobbin_error *error);
 /* The stream ended with this failure: another try is prepared (TURN_WAIT), or

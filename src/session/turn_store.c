@@ -312,8 +312,10 @@ static int finish(bobbin_turn *turn, const char *id, struct bobbin_error *error)
 {
 	turn->state = TURN_OVER;
 	derive_ahead(turn);
-	int rc =
-		turn_queue(turn, BOBBIN_EVENT_DONE, id, NULL, slice_of(model_stop_text(turn->reply.stop)), 0);
+	int rc = turn_follow_files(turn, error);
+	if (rc < 0)
+		return rc;
+	rc = turn_queue(turn, BOBBIN_EVENT_DONE, id, NULL, slice_of(model_stop_text(turn->reply.stop)), 0);
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 

@@ -194,3 +194,36 @@ int file_replace(const struct platform *platform, int dir, const char *name, str
 	buffer_release(&temporary);
 	return rc;
 }
+
+struct clearing {
+	const struct platform *platform;
+	int folder;
+	unsigned depth;
+};
+
+static bool clear_one(void *data, const char *name)
+{
+	const struct clearing *clearing = data;
+	const struct platform *platform = clearing->platform;
+
+	if (platform->unlink_at(platform->context, clearing->folder, name, 0) == 0)
+		return true;
+	int below = platform->open_at(
+		platform->context, clearing->folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (below >= 0) {
+		file_clear_folder(platform, below, clearing->depth + 1);
+		file_close(platform, below);
+		platform->unlink_at(platform->context, clearing->folder, name, AT_REMOVEDIR);
+	}
+	return true;
+}
+
+#define CLEAR_DEPTH_MAX 128
+
+void file_clear_folder(const struct platform *platform, int folder, unsigned depth)
+{
+	struct clearing clearing = {platform, folder, depth};
+
+	if (depth < CLEAR_DEPTH_MAX)
+		platform->list(platform->context, folder, clear_one, &clearing);
+}

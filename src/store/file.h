@@ -38,4 +38,7 @@ int file_read(const struct platform *platform, int dir, const char *name, size_t
 int file_replace(const struct platform *platform, int dir, const char *name, struct slice content,
 	bool durable, struct bobbin_error *error);
 
+/* Takes away all that stands in a folder, and in those below it, as far as it goes; links are not followed. */
+void file_clear_folder(const struct platform *platform, int folder, unsigned depth);
+
 #endif

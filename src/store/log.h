@@ -312,6 +312,7 @@ enum record_kind {
 	RECORD_SEGMENT,
 	RECORD_COMPACTION,
 	RECORD_CLEAR,
+	RECORD_FILE, /* a version of a workspace file */
 	RECORD_SYSTEM, /* a system message of an old log: read, ignored, never shown */
 	RECORD_OTHER,  /* a "type" this version does not know: kept */
 	RECORD_KINDS,

@@ -166,7 +166,7 @@ static bool names_inherited(const struct copying *copying, const struct json *re
 	       index_on_line(&copying->log->index, node, copying->through);
 }
 
-/* Runs and compactions count by where the head was, usage by what it was for, segments by what they cover. */
+/* Runs, compactions and files count by where the head was, usage by what it was for, segments by what they cover. */
 static bool is_inherited(const struct copying *copying, const struct log_record *info, const struct json *record,
 	uint32_t limit, uint64_t until)
 {
@@ -186,7 +186,8 @@ static int copy_control(struct copying *copying, struct log *log, uint32_t recor
 	const struct log_record *info, uint32_t limit, uint64_t until, struct bobbin_error *error)
 {
 	struct json value;
-	bool by_head = info->kind == RECORD_RUN || info->kind == RECORD_COMPACTION;
+	bool by_head =
+		info->kind == RECORD_RUN || info->kind == RECORD_COMPACTION || info->kind == RECORD_FILE;
 
 	if (!by_head && info->kind != RECORD_USAGE && info->kind != RECORD_SEGMENT)
 		return 0;

@@ -20,6 +20,7 @@ static const struct {
 	{"segment", RECORD_SEGMENT},
 	{"compaction", RECORD_COMPACTION},
 	{"clear", RECORD_CLEAR},
+	{"file", RECORD_FILE},
 };
 
 bool record_kind_of(const struct json *record, enum record_kind *ret_kind)

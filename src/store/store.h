@@ -108,8 +108,8 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 	struct bobbin_error *error);
 
 /*
- * Deletes a session's log, what it has as a copy, meta, turn lock, caches and memory file. Its workspace folder is removed if it is
- * empty or flat; blobs stay. BOBBIN_EREFUSED names a fork that refers to it (from the headers of all logs,
+ * Deletes a session's log, what it has as a copy, meta, turn lock, caches and memory file. Its workspace goes too, with the
+ * contents in blobs/ that no other log names. BOBBIN_EREFUSED names a fork that refers to it (from the headers of all logs,
  * not from caches), or a log that cannot be read and so may be one; BOBBIN_EBUSY while a turn or an append
  * runs; BOBBIN_ENOTFOUND if nothing of it is there, also nothing that a deletion left when it was killed;
  * BOBBIN_EINVAL, BOBBIN_EIO.

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include "base/alloc.h"
 #include "base/id.h"
+#include "store/blob.h"
 #include "store/file.h"
 #include "store/log_internal.h"
 #include "store/meta.h"
@@ -182,9 +183,56 @@ static int unlink_beside(struct store *store, const char *id, int file, struct b
 		rc = strcmp(BESIDE_LOG[i].after, ".jsonl.tmp") == 0
 			     ? unlink_temporary(store, id, file, error)
 			     : unlink_one(store, BESIDE_LOG[i].before, id, BESIDE_LOG[i].after, error);
-	/* An empty workspace folder; a full one is the host's to clear. */
-	store->platform->unlink_at(store->platform->context, store->dir, id, AT_REMOVEDIR);
 	return rc;
+}
+
+/* A folder with all that is in it. */
+static int remove_folder(struct store *store, const char *before, const char *id, const char *after,
+	struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	int rc = add_name(&name, before, id, after, error), folder = -1;
+
+	if (!rc)
+		folder = platform->open_at(
+			platform->context, store->dir, name.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (folder >= 0) {
+		file_clear_folder(platform, folder, 0);
+		file_close(platform, folder);
+		int os = platform->unlink_at(platform->context, store->dir, name.data, AT_REMOVEDIR);
+		if (os < 0 && os != -ENOENT)
+			rc = error_set_os(error, -os, "cannot delete the folder %s", name.data);
+	}
+	buffer_release(&name);
+	return rc;
+}
+
+/* The workspace: its folder, and one that was being made. Of a session that nothing was stored in only an empty one. */
+static int remove_workspace(struct store *store, const char *id, bool unused, struct bobbin_error *error)
+{
+	if (unused) {
+		store->platform->unlink_at(store->platform->context, store->dir, id, AT_REMOVEDIR);
+		return 0;
+	}
+	int rc = remove_folder(store, "", id, "", error);
+	return rc ? rc : remove_folder(store, ".", id, ".files", error);
+}
+
+/* The contents that its log, and its copy of what it inherits, name. */
+static int note_blobs(struct store *store, const char *id, struct blob_names *blobs, struct bobbin_error *error)
+{
+	static const char *const endings[] = {".jsonl", ".base.jsonl"};
+	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < 2; i++) {
+		rc = add_name(&name, "", id, endings[i], error);
+		if (!rc)
+			rc = blob_names_of(store, name.data, blobs, error);
+	}
+	buffer_release(&name);
+	return rc == BOBBIN_EREFUSED ? 0 : rc;
 }
 
 /* Whether something of a deleted session is there. BOBBIN_ENOMEM. */
@@ -218,6 +266,7 @@ static int check_bytes(
 struct deletion {
 	const uint64_t *only_bytes; /* only if the log has so many; forks are not looked for */
 	bool materialize;
+	struct blob_names *blobs; /* filled in: what it named */
 };
 
 /* What else belongs to a session of a newer version is not known here. */
@@ -258,11 +307,15 @@ static int delete_locked(
 					     : refuse_newer(store, id, error);
 		if (!rc && !how->only_bytes)
 			rc = settle_forks(store, id, how->materialize, error);
+		if (!rc && !how->only_bytes)
+			rc = note_blobs(store, id, how->blobs, error);
 		if (!rc)
 			rc = unlink_one(store, "", id, STORE_LOG_SUFFIX, error);
 	}
 	if (!rc || gone)
 		rc = unlink_beside(store, id, file, error);
+	if (!rc)
+		rc = remove_workspace(store, id, how->only_bytes != NULL, error);
 	if (!rc)
 		rc = sync_folder(store, error);
 	file_close(store->platform, file);
@@ -298,28 +351,36 @@ static int delete_session(
 	if (!rc) {
 		rc = delete_locked(store, name, how, error);
 		store_turn_unlock(turn);
+		/* The log is gone, durably. If this fails, contents that nobody names stay: doctor takes them away. */
+		if (!rc)
+			blob_sweep(store, how->blobs, true, NULL, NULL);
 	}
 	file_close(store->platform, lock);
 	return rc;
 }
 
+static int delete_how(struct store *store, struct slice id, const uint64_t *only_bytes, bool materialize,
+	struct bobbin_error *error)
+{
+	struct blob_names blobs = {NULL, 0, 0};
+	const struct deletion how = {only_bytes, materialize, &blobs};
+	int rc = delete_session(store, id, &how, error);
+
+	blob_names_release(&blobs);
+	return rc;
+}
+
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error)
 {
-	const struct deletion how = {NULL, false};
-
-	return delete_session(store, id, &how, error);
+	return delete_how(store, id, NULL, false, error);
 }
 
 int store_delete_materialized(struct store *store, struct slice id, struct bobbin_error *error)
 {
-	const struct deletion how = {NULL, true};
-
-	return delete_session(store, id, &how, error);
+	return delete_how(store, id, NULL, true, error);
 }
 
 int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error)
 {
-	const struct deletion how = {&bytes, false};
-
-	return delete_session(store, id, &how, error);
+	return delete_how(store, id, &bytes, false, error);
 }

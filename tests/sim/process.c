@@ -495,6 +495,7 @@ void sim_process_init(struct sim_process *process, struct sim_disk *disk)
 	process->table = (struct platform){
 		.context = process,
 		.open_at = sim_open_at,
+		.open_beneath = sim_open_at, /* there are no links in it */
 		.close = sim_close,
 		.read_at = sim_read_at,
 		.write = sim_write,

@@ -106,6 +106,17 @@ static int fail_open_at(void *context, int dir, const char *name, int flags, uns
 	return file;
 }
 
+static int fail_open_beneath(void *context, int dir, const char *path, int flags, unsigned mode)
+{
+	const struct platform *real = platform_default();
+	struct fail_platform *world = context;
+	int planned = count_call(world, CALL_OPEN);
+	int file = planned ? planned : real->open_beneath(real->context, dir, path, flags, mode);
+	if (file >= 0)
+		world->open_files++;
+	return file;
+}
+
 static int fail_close(void *context, int file)
 {
 	const struct platform *real = platform_default();
@@ -302,6 +313,7 @@ void fail_platform_init(struct fail_platform *world)
 	world->table = (struct platform){
 		.context = world,
 		.open_at = fail_open_at,
+		.open_beneath = fail_open_beneath,
 		.close = fail_close,
 		.read_at = fail_read_at,
 		.write = fail_write,
