@@ -928,6 +928,48 @@ BOBBIN_API const struct bobbin_simulation_row *bobbin_simulation_get(const bobbi
 /* Releases it. NULL is allowed. */
 BOBBIN_API void bobbin_simulation_free(bobbin_simulation *simulation);
 
+/* ---- Routines: runs that begin by the clock --------------------------------------------------------------------- */
+
+#define BOBBIN_ROUTINE_BYTES 128
+
+enum bobbin_missed {
+	BOBBIN_MISSED_SKIP, /* what was not begun within the grace is left out */
+	BOBBIN_MISSED_ONCE, /* the newest is made up for, however late; those before it are left out */
+};
+
+/* Every day at a time of day, as the clocks of a place show it. */
+struct bobbin_schedule {
+	size_t size;
+	const char *routine;   /* 1 to BOBBIN_ROUTINE_BYTES bytes, no blanks */
+	int hour, minute;      /* 0 to 23, 0 to 59 */
+	const char *zone;      /* "Europe/Berlin", "UTC", or a rule: "CET-1CEST,M3.5.0,M10.5.0/3" */
+	int missed;            /* enum bobbin_missed */
+	int64_t grace_minutes; /* so late it is still no missed one; -1: 15 */
+};
+#define BOBBIN_SCHEDULE_INIT {sizeof(struct bobbin_schedule), NULL, 0, 0, NULL, BOBBIN_MISSED_SKIP, -1}
+
+struct bobbin_occurrence {
+	char key[BOBBIN_ROUTINE_BYTES + 16]; /* "digest:2026-03-29": the routine and its local date */
+	char date[16];
+	int64_t due_ns;  /* since 1970, UTC */
+	int64_t next_ns; /* when the next one is */
+	int missed;      /* 1: later than the grace */
+};
+
+/*
+ * Whether a routine is due at an instant (0: now), and as what: 1 due, 0 not (missed, and to be left out). A pure function of
+ * schedule, instant and the system's time zone files; bobbin starts nothing by itself. The newest occurrence that has come is
+ * told in both cases. Each date has one, also in the night in which the clocks change: a time of day that they leave out is
+ * due when they change, of one that they show twice the first counts. Key and journal together make a double start harmless:
+ *
+ *	if (bobbin_occurrence_at(&schedule, 0, &occurrence, &error) == 1)
+ *		begun = bobbin_action_begin(store, occurrence.key, …);     // at most one is told to act
+ *
+ * BOBBIN_EINVAL, BOBBIN_ENOTFOUND (no such zone here), BOBBIN_EINPUT (its file is damaged), BOBBIN_EIO, BOBBIN_ENOMEM. Any thread.
+ */
+BOBBIN_API int bobbin_occurrence_at(const struct bobbin_schedule *schedule, int64_t now_ns,
+	struct bobbin_occurrence *ret_occurrence, struct bobbin_error *error);
+
 /* ---- Actions: effects that happen once ------------------------------------------------------------------------- */
 
 /*

@@ -99,6 +99,11 @@ static const struct option options[] = {
 	{"said", OPTION_TEXT, AT(said), "DATE", "when it was said (default: now)"},
 	{"expires", OPTION_TEXT, AT(expires), "DATE", "when it ends; never (default: as it says)"},
 	{"no-facts", OPTION_FLAG, AT(no_facts), NULL, "neither use what is known about the owner nor learn"},
+	{"daily", OPTION_TEXT, AT(daily), "HH:MM", "the time of day, as the clocks of --zone show it"},
+	{"zone", OPTION_TEXT, AT(zone), "ZONE", "the time zone: Europe/Berlin, UTC"},
+	{"missed", OPTION_TEXT, AT(missed), "skip|once", "one that was missed (default: skip it)"},
+	{"grace", OPTION_SIGNED, AT(grace), "MINUTES", "so late it is still no missed one (default 15)"},
+	{"now", OPTION_TEXT, AT(now), "TIME", "at this time instead: 2026-03-29T01:00:00Z"},
 	{"rounds", OPTION_COUNT, AT(rounds), "N", "how many rounds (default 30)"},
 	{"seed", OPTION_COUNT, AT(seed), "N", "another seed, another conversation (default 1)"},
 	{"message-tokens", OPTION_COUNT, AT(message_tokens), "N", "about as many in each text (default 250)"},
@@ -299,7 +304,7 @@ int arguments_parse(
 {
 	struct arguments *arguments = ret_arguments;
 	memset(arguments, 0, sizeof(*arguments));
-	arguments->output_reserve = arguments->margin = -1;
+	arguments->output_reserve = arguments->margin = arguments->grace = -1;
 	arguments->words = calloc((size_t)count + 1, sizeof(char *));
 	const char **used = calloc((size_t)count + 1, sizeof(char *));
 	size_t used_count = 0;

@@ -37,6 +37,8 @@ struct arguments {
 	bool all_branches, follow, force_file_system, sync_none, dry_run, segments, once, no_compaction;
 	bool why, past, candidates, no_facts;
 	const char *subject, *relation, *message, *said, *expires;
+	const char *daily, *zone, *missed, *now;
+	int64_t grace; /* minutes; -1: not given */
 	bool retry_safe, happened, not_happened;
 	const char *check, *reference, *result_file;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
@@ -181,6 +183,7 @@ int command_files(const struct arguments *arguments);
 int command_once(const struct arguments *arguments);
 int command_actions(const struct arguments *arguments);
 int command_memory(const struct arguments *arguments);
+int command_occurrence(const struct arguments *arguments);
 int command_help(const struct arguments *arguments);
 int command_version(const struct arguments *arguments);
 

@@ -91,6 +91,13 @@ const struct command commands[] = {
 		"it happened, or --retry-safe says that twice does no harm (then a failure is tried again too). "
 		"The exit code is that of CMD. Records are kept for ever. KEY is yours: run_42:send_digest.",
 		"check retry-safe", 2, -1, command_once},
+	{"occurrence", "occurrence ROUTINE --daily HH:MM --zone ZONE", "whether a daily routine is due, and its key",
+		"Prints ROUTINE:DATE, the same for all who ask until the next one is due; with `bobbin once` one of them "
+		"does it. Call it from cron every few minutes: k=$(bobbin occurrence digest --daily 01:30 --zone "
+		"Europe/Berlin) && bobbin once $k -- CMD. Each date has one occurrence: a time that the clocks leave out "
+		"is due when they change, of one that they show twice the first counts. Exit code 1: not due, that is "
+		"more than --grace minutes late; with --missed once the newest is due however late.",
+		"daily zone missed grace now", 1, 1, command_occurrence},
 	{"actions", "actions [list [PREFIX] | show KEY | settle KEY]", "what was done once, and what is unknown",
 		"settle says how an unknown one was: --happened (with --reference ID and --result FILE to answer "
 		"later calls) or --not-happened, and the next call does it.",
