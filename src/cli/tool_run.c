@@ -36,6 +36,7 @@ static void become(const struct run *run, int in, int out, int started)
 {
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGINT, SIG_DFL);
+	setpgid(0, 0); /* so that all it started can be stopped with it */
 	if (run->lock >= 0)
 		fcntl(run->lock, F_SETFD, 0);
 	if (run->key)
@@ -87,7 +88,11 @@ static void attend(struct run *run, pid_t child, int in, int out)
 	fcntl(in, F_SETFL, O_NONBLOCK);
 	for (bool open = true; open;) {
 		struct pollfd polls[] = {{out, POLLIN, 0}, {in, POLLOUT, 0}};
-		poll(polls, in >= 0 ? 2 : 1, POLL_MS);
+		if (poll(polls, in >= 0 ? 2 : 1, POLL_MS) < 0) {
+			if (errno == EINTR) /* Ctrl-C: it is in a group of its own */
+				kill(-child, SIGINT);
+			continue;
+		}
 		if (in >= 0 && polls[1].revents) {
 			ssize_t wrote = write(in, run->arguments + sent, len - sent);
 			sent += wrote > 0 ? (size_t)wrote : 0;
@@ -100,7 +105,7 @@ static void attend(struct run *run, pid_t child, int in, int out)
 			open = take_output(run, out);
 		if (open && !run->timed_out && now_ms() >= end) {
 			run->timed_out = true;
-			kill(child, SIGKILL);
+			kill(-child, SIGKILL);
 		}
 		/* A process that it left behind may keep the pipe open: nobody waits for that. */
 		if (open && !polls[0].revents && waitpid(child, &run->status, WNOHANG) == child) {
@@ -114,7 +119,7 @@ static void attend(struct run *run, pid_t child, int in, int out)
 	while (child > 0 && waitpid(child, &run->status, WNOHANG) == 0) {
 		if (!run->timed_out && now_ms() >= end) {
 			run->timed_out = true;
-			kill(child, SIGKILL);
+			kill(-child, SIGKILL);
 		}
 		poll(NULL, 0, 5);
 	}
@@ -185,7 +190,8 @@ static int tell(const struct run *run, int why, char **ret_text)
 	if (WEXITSTATUS(run->status))
 		return say(ret_text, "%s failed (exit code %d)%s%.*s", name, WEXITSTATUS(run->status),
 			run->len ? ": " : "", (int)run->len, run->output ? run->output : "");
-	*ret_text = copy_of(run->output, run->len);
+	/* The end of its last line is no part of what it says. */
+	*ret_text = copy_of(run->output, run->len - (run->len && run->output[run->len - 1] == '\n'));
 	return 0;
 }
 
