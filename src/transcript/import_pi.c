@@ -1,40 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pi's session files: a header, then entries one a line. In the layout of 2025 (version 1) entries have no
- *ids and simply follow each other; since version 2 they carry id and parentId, and those are followed.
+ * ids and simply follow each other; since version 2 they carry id and parentId, and those are followed.
  *
  *	user, assistant     messages; toolCall blocks become tool_call blocks in place, thinking blocks stay
- *as they are toolResult          role tool bashExecution       a command the person ran; the model is shown
- *it as text in a user message: origin injected; with excludeFromContext it is not shown: counted and left out
+ * as they are toolResult          role tool bashExecution       a command the person ran; the model is shown
+ * it as text in a user message: origin injected; with excludeFromContext it is not shown: counted and left out
  *	custom, hookMessage, and entries custom_message    what an extension gave the model: origin injected
  *	compaction          a user message with origin summary; what it replaced stays before it, "cut" is
- *what it kept: firstKeptEntryId, or firstKeptEntryIndex, which counts entries with the header, not lines
+ * what it kept: firstKeptEntryId, or firstKeptEntryIndex, which counts entries with the header, not lines
  *	branch_summary      a user message with origin summary: what was left behind on another branch
  *	session_info        a name for the session: its title
  *
  * The line ends at the last entry of the file, of whatever type. Replies that were aborted or failed are kept
- *with the calls they hold: their results are missing in the middle of the line, which is for the view to
- *mend. "usage" counts in its input what came from the cache, which pi's own does not. Everything else about
- *an entry stays under "src".
+ * with the calls they hold: their results are missing in the middle of the line, which is for the view to
+ * mend. "usage" counts in its input what came from the cache, which pi's own does not. Everything else about
+ * an entry stays under "src".
  */
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "transcript/import_builder.h"
 #include "transcript/import_readers.h"
 
+/* An object's small members, copied: to look one up, nobody walks over the large ones again. */
+struct light {
+	struct json whole, members;
+	struct buffer text;
+};
+#define LIGHT_BYTES 1024
+
 struct pi {
 	struct import *import;
 	struct drafts drafts;
 	struct buffer out; /* members of the next draft */
 	struct buffer content;
-	struct id_table entries; /* id to the draft at or above the entry */
-	struct id_table begins;	 /* id to the first draft that the entry or one after it makes */
-	size_t *starts;		 /* the same by the number of the entry, the header's being 0 */
+	struct light entry, message; /* of the entry being read */
+	struct id_table entries;     /* id to the draft at or above the entry */
+	struct id_table begins;	     /* id to the first draft that the entry or one after it makes */
+	size_t *starts;		     /* the same by the number of the entry, the header's being 0 */
 	size_t start_count, start_cap;
 	struct slice session_id, title;
 	bool tree;   /* entries name what they follow */
 	size_t leaf; /* with `tree`: the draft at or above the last entry */
 };
+
+static void light_read(struct light *light, const struct json *object)
+{
+	struct json_iter iter;
+	struct json key, value;
+
+	light->whole = *object;
+	buffer_clear(&light->text);
+	json_iter_init(&iter, object);
+	while (json_iter_next(&iter, &key, &value)) {
+		if (value.len > LIGHT_BYTES)
+			continue;
+		buffer_add_char(&light->text, light->text.len ? ',' : '{');
+		buffer_add(&light->text, key.text, key.len);
+		buffer_add_char(&light->text, ':');
+		buffer_add(&light->text, value.text, value.len);
+	}
+	buffer_add_text(&light->text, light->text.len ? "}" : "{}");
+	light->members = buffer_error(&light->text)
+				 ? *object
+				 : (struct json){light->text.data, light->text.len, JSON_OBJECT};
+}
 
 static void write_image(struct json_writer *writer, const struct json *block)
 {
@@ -53,6 +83,14 @@ static void write_image(struct json_writer *writer, const struct json *block)
 	json_end_object(writer);
 	write_members_except(writer, block, OWN);
 	json_end_object(writer);
+}
+
+/* A string of a light object, whose bytes are the next entry's soon. */
+static struct slice string_of(struct pi *pi, const struct json *object, const char *key)
+{
+	struct slice text = import_string(pi->import, object, key);
+
+	return text.data ? import_keep(pi->import, text) : text;
 }
 
 /* The content into pi->content, in canonical blocks. */
@@ -174,11 +212,11 @@ static int add(struct pi *pi, struct draft *draft, const struct json *entry, con
 		json_member_value(&writer, "ts", &value);
 	if (message && draft->role == ROLE_ASSISTANT)
 		write_pi_usage(&writer, message);
-	write_source(pi, &writer, entry, message);
+	write_source(pi, &writer, &pi->entry.whole, message ? &pi->message.whole : NULL);
 	if (buffer_error(&pi->out) || buffer_error(&pi->content))
 		return buffer_error(&pi->out) ? buffer_error(&pi->out) : buffer_error(&pi->content);
 
-	draft->id = import_string(pi->import, entry, "id");
+	draft->id = string_of(pi, entry, "id");
 	draft->members = import_keep(pi->import, buffer_slice(&pi->out));
 	find_parent(pi, entry, draft);
 	if (!draft->members.data)
@@ -223,7 +261,7 @@ static void write_execution(struct pi *pi, const struct json *message)
 static int pass_through(struct pi *pi, const struct json *entry, struct place place, const char *what)
 {
 	struct draft draft = {0};
-	struct slice id = import_string(pi->import, entry, "id");
+	struct slice id = string_of(pi, entry, "id");
 
 	if (what && import_left_out(pi->import, place, what) < 0)
 		return BOBBIN_ENOMEM;
@@ -249,23 +287,23 @@ static int read_message(
 		if (json_get(message, "excludeFromContext", &excluded) && json_bool(&excluded, &flag) && flag)
 			return pass_through(
 				pi, entry, place, "commands whose output the model was not shown");
-		write_execution(pi, message);
+		write_execution(pi, &pi->message.whole);
 		return add(pi, &draft, entry, message, "injected");
 	}
 	if (json_string_is(&role, "custom") || json_string_is(&role, "hookMessage")) {
-		write_content(pi, message);
+		write_content(pi, &pi->message.whole);
 		return add(pi, &draft, entry, message, "injected");
 	}
 	if (json_string_is(&role, "toolResult")) {
 		draft.role = ROLE_TOOL;
-		draft.call_id = import_string(pi->import, message, "toolCallId");
+		draft.call_id = string_of(pi, message, "toolCallId");
 	} else if (json_string_is(&role, "assistant")) {
 		draft.role = ROLE_ASSISTANT;
 	} else if (!json_string_is(&role, "user")) {
-		return import_not_understood(pi->import, place, "messages of the role",
-			import_string(pi->import, message, "role"));
+		return import_not_understood(
+			pi->import, place, "messages of the role", string_of(pi, message, "role"));
 	}
-	write_content(pi, message);
+	write_content(pi, &pi->message.whole);
 	return add(pi, &draft, entry, message, NULL);
 }
 
@@ -298,7 +336,7 @@ static int read_summary(struct pi *pi, const struct json *entry, bool compaction
 	}
 	buffer_clear(&pi->content);
 	json_writer_init(&writer, &pi->content);
-	if (json_get(entry, "summary", &summary) && summary.type == JSON_STRING)
+	if (json_get(&pi->entry.whole, "summary", &summary) && summary.type == JSON_STRING)
 		json_add_value(&writer, &summary);
 	else
 		json_add_text(&writer, "");
@@ -310,7 +348,7 @@ static int read_custom(struct pi *pi, const struct json *entry)
 {
 	struct draft draft = {.role = ROLE_USER};
 
-	write_content(pi, entry);
+	write_content(pi, &pi->entry.whole);
 	return add(pi, &draft, entry, NULL, "injected");
 }
 
@@ -320,21 +358,21 @@ static int read_other(struct pi *pi, const struct json *entry, const struct json
 
 	if (json_string_is(type, "session_info") && json_get(entry, "name", &name) &&
 		name.type == JSON_STRING)
-		pi->title = import_string(pi->import, entry, "name");
+		pi->title = string_of(pi, entry, "name");
 	if (json_string_is(type, "model_change") || json_string_is(type, "thinking_level_change"))
 		return pass_through(pi, entry, place, "changes of model or thinking");
 	if (json_string_is(type, "session_info") || json_string_is(type, "label") ||
 		json_string_is(type, "custom"))
 		return pass_through(pi, entry, place, "names, labels and data of extensions");
-	int rc = import_not_understood(
-		pi->import, place, "entries of the type", import_string(pi->import, entry, "type"));
+	int rc =
+		import_not_understood(pi->import, place, "entries of the type", string_of(pi, entry, "type"));
 	return rc ? rc : pass_through(pi, entry, place, NULL);
 }
 
 /* Where this entry begins, for compactions that name it. */
 static int note_start(struct pi *pi, const struct json *entry)
 {
-	struct slice id = import_string(pi->import, entry, "id");
+	struct slice id = string_of(pi, entry, "id");
 
 	if (mem_grow((void **)&pi->starts, &pi->start_cap, pi->start_count + 1, sizeof(*pi->starts)) < 0)
 		return BOBBIN_ENOMEM;
@@ -342,21 +380,26 @@ static int note_start(struct pi *pi, const struct json *entry)
 	return id.data ? id_table_put(&pi->begins, id, pi->drafts.count) : 0;
 }
 
-static int read_entry(struct pi *pi, const struct json *entry, struct place place)
+static int read_entry(struct pi *pi, const struct json *whole, struct place place)
 {
+	const struct json *entry = &pi->entry.members;
 	struct json type, message;
+
+	light_read(&pi->entry, whole);
 	int rc = note_start(pi, entry);
 
 	if (rc)
 		return rc;
 	json_get(entry, "type", &type);
 	if (json_string_is(&type, "session")) {
-		pi->session_id = import_string(pi->import, entry, "id");
+		pi->session_id = string_of(pi, entry, "id");
 		return 0;
 	}
-	if (json_string_is(&type, "message") && json_get(entry, "message", &message) &&
-		message.type == JSON_OBJECT)
-		return read_message(pi, entry, &message, place);
+	if (json_string_is(&type, "message") && json_get(whole, "message", &message) &&
+		message.type == JSON_OBJECT) {
+		light_read(&pi->message, &message);
+		return read_message(pi, entry, &pi->message.members, place);
+	}
 	if (json_string_is(&type, "compaction") || json_string_is(&type, "branch_summary"))
 		return read_summary(pi, entry, json_string_is(&type, "compaction"));
 	if (json_string_is(&type, "custom_message"))
@@ -385,7 +428,9 @@ int import_pi(struct import *import, const char *data, size_t len, struct bobbin
 	struct pi pi = {.import = import,
 		.drafts = {.import = import},
 		.out = BUFFER_INIT(LIMIT_IMPORT_BYTES),
-		.content = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
+		.content = BUFFER_INIT(LIMIT_IMPORT_BYTES),
+		.entry.text = BUFFER_INIT(LIMIT_IMPORT_BYTES),
+		.message.text = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
 	struct import_lines lines;
 	struct json entry;
 	struct place place;
@@ -404,5 +449,7 @@ int import_pi(struct import *import, const char *data, size_t len, struct bobbin
 	mem_free(pi.starts);
 	buffer_release(&pi.out);
 	buffer_release(&pi.content);
+	buffer_release(&pi.entry.text);
+	buffer_release(&pi.message.text);
 	return import_end(rc, error);
 }
