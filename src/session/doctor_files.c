@@ -89,6 +89,8 @@ int bobbin_repair_store(bobbin_store *store, uint64_t *ret_mended, struct bobbin
 	if (!rc)
 		rc = store_check_folder(store->store, &check, error);
 	if (!rc)
+		rc = store_check_blobs(store->store, &check, error);
+	if (!rc)
 		*ret_mended = files.mended;
 	return rc;
 }

@@ -13,9 +13,7 @@
 
 #define NAP_NS INT64_C(1000000)
 #define PIECE_BYTES ((size_t)256 << 10)
-#define PREFIX "sha256:"
-#define PREFIX_BYTES (sizeof(PREFIX) - 1)
-#define NAME_BYTES (PREFIX_BYTES + BLOB_DIGITS)
+#define OVERLAP (2 * (size_t)BLOB_DIGITS)
 
 static int open_folder(const struct store *store)
 {
@@ -167,12 +165,34 @@ void blob_names_release(struct blob_names *names)
 	*names = (struct blob_names){NULL, 0, 0};
 }
 
-static bool are_digits(const char *text)
+static bool is_digit(char c)
 {
-	for (size_t i = 0; i < BLOB_DIGITS; i++)
-		if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
-			return false;
-	return true;
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+/* Every run of as many digits as a name has, whatever stands around it; of a longer one its ends. Such a run covers a
+ * place that is a multiple of its length, so only those are looked at. */
+static int each_in(const char *text, size_t len, int (*each)(struct blob_names *, struct slice),
+	struct blob_names *names)
+{
+	int rc = 0;
+
+	for (size_t at = BLOB_DIGITS - 1; !rc && at < len; at += BLOB_DIGITS) {
+		size_t start = at, end = at;
+		if (!is_digit(text[at]))
+			continue;
+		while (start && is_digit(text[start - 1]))
+			start--;
+		while (end < len && is_digit(text[end]))
+			end++;
+		if (end - start >= BLOB_DIGITS)
+			rc = each(names, (struct slice){text + start, BLOB_DIGITS});
+		if (!rc && end - start > BLOB_DIGITS)
+			rc = each(names, (struct slice){text + end - BLOB_DIGITS, BLOB_DIGITS});
+		if (end - start > BLOB_DIGITS)
+			at = end - end % BLOB_DIGITS - 1;
+	}
+	return rc;
 }
 
 /* Every name in a file, read in pieces that overlap by one. */
@@ -190,15 +210,10 @@ static int each_name(struct store *store, const char *file_name, int (*each)(str
 	if (!piece)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	while (!rc && (got = platform_read_full(platform, file, piece, PIECE_BYTES, at)) > 0) {
-		char *end = piece + got, *name = piece;
-		while (!rc && (name = memmem(name, (size_t)(end - name), PREFIX, PREFIX_BYTES))) {
-			if ((size_t)(end - name) >= NAME_BYTES && are_digits(name + PREFIX_BYTES))
-				rc = each(names, (struct slice){name + PREFIX_BYTES, BLOB_DIGITS});
-			name += PREFIX_BYTES;
-		}
+		rc = each_in(piece, (size_t)got, each, names);
 		if ((size_t)got < PIECE_BYTES)
 			break;
-		at += (uint64_t)got - NAME_BYTES;
+		at += (uint64_t)got - OVERLAP;
 	}
 	if (got < 0)
 		rc = error_set_os(error, (int)-got, "cannot read %s", file_name);

@@ -40,7 +40,7 @@ struct blob_names {
 };
 int blob_names_add(struct blob_names *names, struct slice digest); /* 0 or BOBBIN_ENOMEM */
 void blob_names_release(struct blob_names *names);
-/* All that are in the text ("sha256:" and 64 digits), added. */
+/* All that are in a file (64 digits, whatever stands around them), added. */
 int blob_names_of(struct store *store, const char *file, struct blob_names *names, struct bobbin_error *error);
 
 /*

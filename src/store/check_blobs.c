@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The contents of workspace files: blobs/DIGEST, or blobs/DI/REST with the first two digits as a folder. A blob that is not
- * what its name says is damaged; it is never removed here, since a log may name it.
+ * what its name says is damaged; it is never removed here, since a log may name it. One that no log names was left by a
+ * process that was killed between writing it and naming it, or while it deleted a session: that one is taken away.
  */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include "base/hash.h"
+#include "store/blob.h"
 #include "store/check.h"
 #include "store/file.h"
 #include "store/store_internal.h"
@@ -22,6 +24,7 @@ struct blobs {
 	int dir;
 	char prefix[3]; /* of the folder within blobs/; "": blobs/ itself */
 	uint64_t done;
+	struct blob_names *names; /* of those right in blobs/ */
 	int rc;
 };
 
@@ -75,11 +78,14 @@ static bool check_blob(void *data, const char *name)
 	}
 	blobs->rc = hash_file(blobs, file, digest);
 	file_close(platform, file);
-	if (!blobs->rc && strcmp(digest + (whole ? 0 : prefix), name) != 0)
+	bool right = !blobs->rc && strcmp(digest + (whole ? 0 : prefix), name) == 0;
+	if (!blobs->rc && !right)
 		blobs->rc = check_found(blobs->check, "blob", shown, "", blobs->error,
 			"its content is not what its name says (it has SHA-256 %.16s…): it was changed after it was "
 			"written. Put it back from a backup.",
 			digest);
+	if (right && !prefix && blob_names_add(blobs->names, slice_of(name)) < 0)
+		blobs->rc = error_set(blobs->error, BOBBIN_ENOMEM, "out of memory");
 	if (!blobs->rc)
 		blobs->rc = check_progress(blobs->check, BLOBS, ++blobs->done, 0, blobs->error);
 	return blobs->rc == 0;
@@ -112,18 +118,52 @@ static bool check_entry(void *data, const char *name)
 	return blobs->rc == 0;
 }
 
+/* Those that no log names. Whoever writes one right now keeps all of them. */
+static int check_unused(struct store *store, const struct store_check *check, struct blob_names *names,
+	struct bobbin_error *error)
+{
+	char shown[sizeof(BLOBS) + SHA256_HEX_BYTES + 8];
+	int lock = -1;
+	int rc = check->mend ? file_open_locked(
+				       store->platform, store->dir, STORE_LOCK_NAME, LIMIT_LOCK_WAIT_MS, &lock, error)
+			     : 0;
+
+	if (!rc)
+		rc = blob_sweep(store, names, check->mend, NULL, error);
+	file_close(store->platform, lock);
+	if (rc)
+		return rc == BOBBIN_EBUSY ? 0 : rc;
+	for (size_t i = 0; !rc && i < names->count; i++) {
+		if (names->items[i].used)
+			continue;
+		snprintf(shown, sizeof(shown), "%s/%s", BLOBS, names->items[i].digest);
+		rc = check_found(check, "blob_unused", shown, "It is taken away.", error,
+			"no log names it: left by a process that was killed before it could, or while it deleted a session.");
+	}
+	return rc;
+}
+
 int store_check_blobs(struct store *store, const struct store_check *check, struct bobbin_error *error)
 {
-	struct blobs blobs = {
-		.store = store, .check = check, .error = error, .dir = open_folder(store, store->dir, BLOBS)};
+	struct blob_names names = {NULL, 0, 0};
+	struct blobs blobs = {.store = store,
+		.check = check,
+		.error = error,
+		.names = &names,
+		.dir = open_folder(store, store->dir, BLOBS)};
 
 	if (blobs.dir < 0)
 		return 0;
 	int rc = store->platform->list(store->platform->context, blobs.dir, check_entry, &blobs);
 	file_close(store->platform, blobs.dir);
+	if (rc < 0)
+		rc = error_set_os(error, -rc, "cannot list %s", BLOBS);
 	if (blobs.rc)
-		return blobs.rc;
-	return rc < 0 ? error_set_os(error, -rc, "cannot list %s", BLOBS) : 0;
+		rc = blobs.rc;
+	if (!rc)
+		rc = check_unused(store, check, &names, error);
+	blob_names_release(&names);
+	return rc;
 }
 
 bool store_has_blob(const struct store *store, struct slice digest)

@@ -83,6 +83,18 @@ with Scratch() as scratch:
     scratch.run("delete", "main", "--materialize")
     equal(cat(scratch, "x", child), "kept", "delete --materialize keeps the records of files")
 
+# A content that nobody came to name.
+with Scratch() as scratch:
+    scratch.append("main", {"role": "user", "content": "one"})
+    put(scratch, "x", "kept")
+    lost = hashlib.sha256(b"lost").hexdigest()
+    os.chmod(scratch.write(".sessions/blobs/" + lost, "lost"), 0o600)
+    result = scratch.run("doctor", "--json")
+    ok(result.code == 1 and lost in result.text, "doctor says what no log names", result)
+    scratch.run("doctor", "--repair")
+    equal((scratch.run("doctor").code, blobs(scratch)), (0, [hashlib.sha256(b"kept").hexdigest()]),
+          "--repair takes it away, and nothing else")
+
 # Writes that are killed leave old or new.
 with Scratch() as scratch:
     scratch.append("main", {"role": "user", "content": "one"})
