@@ -342,6 +342,9 @@ BOBBIN_API size_t bobbin_faults_count(const bobbin_faults *faults);
 /* The fault at `index`; NULL past the end. Lives as long as the list. */
 BOBBIN_API const struct bobbin_fault *bobbin_faults_get(const bobbin_faults *faults, size_t index);
 
+/* The format of the transcript that bobbin_doctor_data read; NULL for other lists. Lives as long as the list. */
+BOBBIN_API const char *bobbin_faults_format(const bobbin_faults *faults);
+
 /* Releases a list. NULL is allowed. */
 BOBBIN_API void bobbin_faults_free(bobbin_faults *faults);
 
@@ -357,7 +360,8 @@ BOBBIN_API int bobbin_session_faults(bobbin_session *session, bobbin_faults **re
 BOBBIN_API int bobbin_doctor_session(bobbin_store *store, const char *id, bobbin_faults **ret_faults,
 	struct bobbin_error *error);
 
-/* The same for a foreign transcript or a log given as bytes. `format` NULL: recognised. */
+/* The same for a foreign transcript or a log given as bytes. `format` NULL: recognised. A fault that bobbin_import_data puts
+ * right with `repair` says so in its member `repair`; "lost" is what the product's own compaction left out of its summary. */
 BOBBIN_API int bobbin_doctor_data(const char *format, const char *data, size_t len, bobbin_faults **ret_faults,
 	struct bobbin_error *error);
 
@@ -576,8 +580,12 @@ struct bobbin_import_options {
 	const char *owner;
 	const char *name;    /* of the file, for titles and warnings; may be NULL */
 	int redact_on_write; /* 1: of the new sessions, see bobbin_session_options */
+	int repair;          /* 1: what a provider would refuse is put right before it is stored: each call gets a result, a
+	                      *    marked one if there is none; results stand with their calls, one each, others become
+	                      *    text; call ids stand once; half characters, sealed blocks without a seal and messages
+	                      *    without content go. What was done is in the warnings. The file is only read. */
 };
-#define BOBBIN_IMPORT_OPTIONS_INIT {sizeof(struct bobbin_import_options), NULL, NULL, NULL, NULL, 0}
+#define BOBBIN_IMPORT_OPTIONS_INIT {sizeof(struct bobbin_import_options), NULL, NULL, NULL, NULL, 0, 0}
 
 struct bobbin_imported {
 	char id[BOBBIN_SESSION_ID_BYTES];
@@ -1230,14 +1238,6 @@ struct bobbin_learned {
 BOBBIN_API int bobbin_session_learn(bobbin_session *session, struct bobbin_learned *ret_learned,
 	struct bobbin_error *error);
 
-/* ---- Models and turns ------------------------------------------------------------------------------------------ */
-
-/*
- * Opens a model by its specification; nothing is sent yet.
- *
- *	mock, mock:FILE                      deterministic, offline; with a script
- *	openai:NAME, openai-responses:NAME   key in OPENAI_API_KEY
- *	anthropic:NAME                       key in ANTHROPIC_API_KEY
 /* ---- Files: the workspace of a session ------------------------------------------------------------------------- */
 
 /*
@@ -1366,6 +1366,14 @@ BOBBIN_API void bobbin_commands_close(bobbin_commands *commands);
  */
 BOBBIN_API int bobbin_call_key(bobbin_session *session, const char *call_id, char **ret_key, struct bobbin_error *error);
 
+/* ---- Models and turns ------------------------------------------------------------------------------------------ */
+
+/*
+ * Opens a model by its specification; nothing is sent yet.
+ *
+ *	mock, mock:FILE                      deterministic, offline; with a script
+ *	openai:NAME, openai-responses:NAME   key in OPENAI_API_KEY
+ *	anthropic:NAME                       key in ANTHROPIC_API_KEY
  *	openai:NAME@http://localhost:8080    a compatible server; BOBBIN_BASE_URL does the same for all models
  *	record:FILE:SPEC, replay:FILE        keeps what a provider answers; plays it back without one
  *

@@ -64,7 +64,7 @@ static const struct option options[] = {
 	{"no-compaction", OPTION_FLAG, AT(no_compaction), NULL,
 		"leave out what does not fit instead of compacting"},
 	{"prices", OPTION_TEXT, AT(prices_file), "FILE", "price table, JSON: see bobbin help simulate"},
-	{"repair", OPTION_FLAG, AT(repair), NULL, "mend what can be mended; a damaged log becomes a new session"},
+	{"repair", OPTION_FLAG, AT(repair), NULL, "mend what can be mended; what is read is not changed"},
 	{"dry-run", OPTION_FLAG, AT(dry_run), NULL, "report, write nothing"},
 	{"materialize", OPTION_FLAG, AT(materialize), NULL,
 		"give its forks a copy of what they inherit, instead of refusing"},

@@ -200,6 +200,58 @@ static int visit_folder(struct visit *visit, bobbin_store *store)
 	return rc;
 }
 
+/* Formats in that are called otherwise out; those that cannot be written go on as something every client takes. */
+static const char *export_format_of(const char *format)
+{
+	if (strcmp(format, "anthropic-messages") == 0)
+		return "anthropic";
+	for (const char *const *name = bobbin_export_formats(); *name; name++)
+		if (strcmp(*name, format) == 0)
+			return format;
+	return "openai-chat";
+}
+
+/* The way on: into the store with everything put right, and out again. */
+static void print_way_on(const struct visit *visit, const char *file, const bobbin_faults *faults)
+{
+	bool repairs = false;
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++)
+		repairs |= *bobbin_faults_get(faults, i)->repair != 0;
+	const char *format = bobbin_faults_format(faults);
+	if (!repairs || !format || visit->arguments->json)
+		return;
+	puts("to go on with it:");
+	fputs("  bobbin import --repair ", stdout);
+	print_clean(file, strlen(file));
+	printf("\n  bobbin export ID --format %s\n", export_format_of(format));
+}
+
+/* As report(), with what repairs it. */
+static int report_file(struct visit *visit, const char *file, bobbin_faults *faults)
+{
+	size_t count = bobbin_faults_count(faults);
+	visit->looked_at++;
+	visit->with_faults += count > 0;
+	if (visit->arguments->json) {
+		const char *format = bobbin_faults_format(faults);
+		begin_json(file);
+		print_json_member("format", format ? format : "");
+		putchar(',');
+		print_faults_json(faults);
+		puts("}");
+	} else {
+		print_name(file);
+		if (count)
+			printf("%zu fault%s\n", count, count == 1 ? "" : "s");
+		else
+			puts("healthy");
+		print_faults(visit->arguments, faults);
+		print_way_on(visit, file, faults);
+	}
+	bobbin_faults_free(faults);
+	return count ? EXIT_NO : EXIT_DONE;
+}
+
 static int visit_file(struct visit *visit, const char *file)
 {
 	struct bobbin_error error;
@@ -207,13 +259,13 @@ static int visit_file(struct visit *visit, const char *file)
 	char *data;
 	size_t len;
 	if (visit->arguments->repair)
-		return fail_usage("--repair is for sessions of the store; to bring a transcript in: bobbin import %s", file);
+		return fail_usage("--repair is for sessions of the store; for a transcript: bobbin import --repair %s", file);
 	int rc = read_input(file, &data, &len);
 	if (rc)
 		return rc;
 	rc = bobbin_doctor_data(visit->arguments->format, data, len, &faults, &error);
 	free(data);
-	return rc < 0 ? fail_about(file, &error) : report(visit, file, faults);
+	return rc < 0 ? fail_about(file, &error) : report_file(visit, file, faults);
 }
 
 static void print_sum(const struct visit *visit)

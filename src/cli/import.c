@@ -75,6 +75,7 @@ static int import_file(const struct arguments *arguments, bobbin_store *store, c
 	options.owner = owner_name(arguments);
 	options.name = file;
 	options.redact_on_write = arguments->redact_on_write;
+	options.repair = arguments->repair;
 	rc = bobbin_import_data(store, data, len, &options, &import, &error);
 	free(data);
 	if (rc < 0)

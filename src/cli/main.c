@@ -157,9 +157,9 @@ const struct command commands[] = {
 		command_delete},
 	{"import", "import [--format F] [--id ID] FILE…", "other products' sessions in; prints the new ids",
 		"FILE may be - for stdin. A file with several conversations makes several sessions. If "
-		"anything in a file "
-		"fails, none of its sessions is left behind.",
-		"format id owner redact-on-write", 1, -1, command_import},
+		"anything in a file fails, none of its sessions is left behind. With --repair what a provider would refuse is "
+		"put right on the way (bobbin doctor FILE says what), so that an export of the session can be resumed.",
+		"format id owner redact-on-write repair", 1, -1, command_import},
 	{"export", "export SESSION --format F", "a session in another product's format, to stdout",
 		"The line to the head, or --to a message. What the format has no place for is said on stderr. "
 		"`bobbin import` reads all of them back, except markdown.",

@@ -6,42 +6,79 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "session/import_repair.h"
 #include "transcript/import_tools.h"
+#include <stdio.h>
 
 /* The walk along a line: the open batch, and the ids used so far. */
 struct walk {
 	const struct path *path;
+	const struct doctor_foreign *foreign;
 	bobbin_faults *faults;
+	size_t position, batch_position;
 	struct arena arena;  /* of the batch and the current message */
 	struct id_table ids; /* call ids seen on the line */
 	struct arena ids_arena;
 	struct slice *open; /* ids of the batch that have no result yet; data NULL: answered */
 	size_t open_count, open_cap;
+	size_t sealed, sealed_position; /* blocks without their seal; the first */
+	char sealed_id[PATH_ID_BYTES];
 	char batch[PATH_ID_BYTES]; /* the message that made the calls */
 	bool seen_user;
 };
 
-static int add(struct walk *walk, const char *kind, const char *id, const char *message, const char *advice)
+/* Who refuses it, and what becomes of it in `bobbin import --repair`. */
+static const struct {
+	const char *kind, *refused, *repair;
+} foreign_texts[] = {
+	{"dangling_call", "Refused by anthropic, openai-chat and openai-responses.", "A result that is marked as interrupted."},
+	{"orphan_result", "Refused by anthropic, openai-chat and openai-responses.",
+		"It is put behind its call, or becomes a text that says what it was."},
+	{"repeated_call_id", "Refused by anthropic; others take the wrong result for it.", "The later one is renamed."},
+	{"empty_message", "Refused by anthropic and openai-chat.", "It is left out."},
+	{"unsendable_text", "Refused by all: no parser takes it.", "U+FFFD stands in their place."},
+	{"no_user_first", "Refused by anthropic.", ""},
+	{"sealed", "Refused by the provider that made it.", "The block is left out."},
+};
+
+/* Of a foreign line: which message of how many, and who refuses it. */
+static int add_foreign(struct walk *walk, const char *kind, const char *id, size_t position, const char *message)
+{
+	size_t i = 0;
+	while (strcmp(foreign_texts[i].kind, kind) != 0)
+		i++;
+	int rc = faults_addf(walk->faults, kind, id, 0, 0, foreign_texts[i].refused, "message %zu of %zu: %s", position + 1,
+		walk->path->count, message);
+	return rc ? rc : faults_add_repair(walk->faults, foreign_texts[i].repair);
+}
+
+static int add_at(struct walk *walk, const char *kind, const char *id, size_t position, const char *message,
+	const char *advice)
 {
 	if (walk->faults->count >= LIMIT_FAULTS_REPORTED)
 		return 0;
-	return faults_add(walk->faults, kind, id, 0, 0, message, advice);
+	return walk->foreign ? add_foreign(walk, kind, id, position, message)
+			     : faults_add(walk->faults, kind, id, 0, 0, message, advice);
+}
+
+static int add(struct walk *walk, const char *kind, const char *id, const char *message, const char *advice)
+{
+	return add_at(walk, kind, id, walk->position, message, advice);
 }
 
 static int close_batch(struct walk *walk)
 {
+	char message[128];
 	size_t missing = 0;
 	for (size_t i = 0; i < walk->open_count; i++)
 		missing += walk->open[i].data != NULL;
 	walk->open_count = 0;
-	if (!missing || walk->faults->count >= LIMIT_FAULTS_REPORTED)
+	if (!missing)
 		return 0;
-	return faults_addf(walk->faults, "dangling_call", walk->batch, 0, 0,
-		"Requests get a marked result in its place; resuming "
-		"appends one at the head.",
-		"%zu call%s of this message %s no result; a provider "
-		"would refuse the line as it stands.",
+	snprintf(message, sizeof(message), "%zu call%s of this message %s no result; a provider would refuse the line as it stands.",
 		missing, missing == 1 ? "" : "s", missing == 1 ? "has" : "have");
+	return add_at(walk, "dangling_call", walk->batch, walk->batch_position, message,
+		"Requests get a marked result in its place; resuming appends one at the head.");
 }
 
 static int take_call(struct walk *walk, const struct block *block, const char *id)
@@ -74,6 +111,25 @@ static int take_result(struct walk *walk, const struct message *message, const c
 		"Requests show it as a marked text.");
 }
 
+/* Told once: a product that keeps no seals keeps none of all its messages. */
+static void note_sealed(struct walk *walk, const char *id)
+{
+	if (walk->sealed++)
+		return;
+	walk->sealed_position = walk->position;
+	snprintf(walk->sealed_id, sizeof(walk->sealed_id), "%s", id);
+}
+
+static int tell_sealed(struct walk *walk)
+{
+	char message[160];
+	if (!walk->sealed)
+		return 0;
+	snprintf(message, sizeof(message), "%zu sealed block%s (thinking) from here on without a valid seal: changed, cut, or never "
+		"kept.", walk->sealed, walk->sealed == 1 ? "" : "s");
+	return add_at(walk, "sealed", walk->sealed_id, walk->sealed_position, message, "");
+}
+
 static int take_blocks(struct walk *walk, const struct message *message, const char *id)
 {
 	struct block_iter iter;
@@ -85,6 +141,8 @@ static int take_blocks(struct walk *walk, const struct message *message, const c
 		any = true;
 		if (block.type == BLOCK_CALL)
 			rc = take_call(walk, &block, id);
+		else if (block.type == BLOCK_SEALED && walk->foreign && sealed_is_broken(walk->foreign->format, &block))
+			note_sealed(walk, id);
 	}
 	if (!rc && !any && message->role != ROLE_TOOL)
 		rc = add(walk, "empty_message", id, "This message holds no text, call or image.",
@@ -95,19 +153,14 @@ static int take_blocks(struct walk *walk, const struct message *message, const c
 /* Lone surrogates and NULs are kept in the log and may not be sent. */
 static int check_text(struct walk *walk, const struct message *message, const char *id)
 {
-	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
-	struct slice raw = {message->record.text, message->record.len};
-	int rc = 0;
-	if (memmem(raw.data, raw.len, "\\u", 2)) {
-		json_string_decode(&message->content, JSON_SURROGATES_KEEP, &text);
-		if (message->content.type == JSON_STRING &&
-			(utf8_valid_prefix(text.data, text.len) != text.len ||
-				memchr(text.data ? text.data : "", 0, text.len)))
-			rc = add(walk, "unsendable_text", id, "Its text has a lone surrogate or a NUL.",
-				"Requests replace them by U+FFFD; the log keeps them.");
-	}
-	buffer_release(&text);
-	return rc;
+	size_t count = 0;
+	const struct json *parts[] = {&message->content, &message->tool_calls};
+	for (int i = 0; i < 2; i++)
+		if (parts[i]->len)
+			count += json_poison((char *)parts[i]->text, parts[i]->len, false);
+	return count ? add(walk, "unsendable_text", id, "It has a lone surrogate or a NUL in it.",
+			       "Requests replace them by U+FFFD; the log keeps them.")
+		     : 0;
 }
 
 static int take_message(struct walk *walk, size_t position, struct bobbin_error *error)
@@ -115,14 +168,19 @@ static int take_message(struct walk *walk, size_t position, struct bobbin_error 
 	struct message message;
 	char id[PATH_ID_BYTES];
 	int rc = path_id(walk->path, position, id, error);
+	if (walk->foreign)
+		snprintf(id, sizeof(id), "%s", walk->foreign->ids[position]);
 	if (!rc)
 		rc = path_message(walk->path, position, &walk->arena, &message, error);
 	if (rc < 0)
 		return rc;
 	if (message.role != ROLE_TOOL)
 		rc = close_batch(walk);
-	if (!rc && message.role == ROLE_ASSISTANT)
+	walk->position = position;
+	if (!rc && message.role == ROLE_ASSISTANT) {
 		memcpy(walk->batch, id, sizeof(id));
+		walk->batch_position = position;
+	}
 	if (!rc && message.role == ROLE_TOOL)
 		rc = take_result(walk, &message, id);
 	if (!rc)
@@ -136,15 +194,16 @@ static int take_message(struct walk *walk, size_t position, struct bobbin_error 
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 
-int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error)
+int doctor_line(const struct path *path, const struct doctor_foreign *foreign, bobbin_faults *faults,
+	struct bobbin_error *error)
 {
-	struct walk walk = {.path = path, .faults = faults};
+	struct walk walk = {.path = path, .foreign = foreign, .faults = faults};
 	int rc = 0;
 	for (size_t position = 0; !rc && position < path->count; position++) {
 		rc = take_message(&walk, position, error);
 		arena_reset(&walk.arena);
 	}
-	if (!rc && (rc = close_batch(&walk)) < 0)
+	if (!rc && ((rc = close_batch(&walk)) < 0 || (rc = tell_sealed(&walk)) < 0))
 		error_set(error, rc, "out of memory");
 	arena_release(&walk.arena);
 	arena_release(&walk.ids_arena);

@@ -21,6 +21,11 @@ const struct bobbin_fault *bobbin_faults_get(const bobbin_faults *faults, size_t
 	return faults && index < faults->count ? &faults->items[index] : NULL;
 }
 
+const char *bobbin_faults_format(const bobbin_faults *faults)
+{
+	return faults ? faults->format : NULL;
+}
+
 void bobbin_faults_free(bobbin_faults *faults)
 {
 	if (!faults)

@@ -47,6 +47,7 @@ struct bobbin_faults {
 	struct arena arena; /* owns the items' texts */
 	struct bobbin_fault *items;
 	size_t count, cap;
+	const char *format; /* of a transcript; a reader's name, static */
 };
 
 /* BOBBIN_EINVAL if this is another process than the one that opened the handle,
@@ -81,12 +82,12 @@ int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked,
 	"[interrupted: no result of this call was recorded; call it again if it is "                         \
 	"still needed]"
 
-/* messages.c: a message's text as a person reads it: texts, calls in a short
 /* The same of an effect that was begun, and whose end nobody recorded. */
 #define UNKNOWN_TEXT                                                                                         \
 	"[outcome unknown: this was begun and no result was recorded, so it may have happened; check before "       \
 	"doing it again]"
 
+/* messages.c: a message's text as a person reads it: texts, calls in a short
  * form, images by name. */
 int message_add_readable(const struct message *message, struct arena *arena, struct buffer *out);
 
@@ -104,9 +105,14 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 const struct window_plan *plan_window(const bobbin_plan *plan);
 
 /* doctor_line.c: what a provider would refuse of a line as it stands in the log;
- * adds to `faults`. */
+ * adds to `faults`. `foreign` NULL: of a session. */
 struct path;
-int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error);
+struct doctor_foreign {
+	const char *format;	/* of the transcript */
+	const char *const *ids; /* of its messages, as an import will name them */
+};
+int doctor_line(const struct path *path, const struct doctor_foreign *foreign, bobbin_faults *faults,
+	struct bobbin_error *error);
 
 /* doctor_records.c: segment and compaction lines that do not fit their messages, and blobs that lines name and that are
  * not there. */

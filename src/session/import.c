@@ -6,7 +6,8 @@
 #include "base/alloc.h"
 #include "base/id.h"
 #include "base/utf8.h"
-#include "transcript/import.h"
+#include "session/import_repair.h"
+#include "transcript/import_tools.h"
 
 struct bobbin_import {
 	struct import read;
@@ -177,6 +178,33 @@ static int keep_warnings(bobbin_import *import, const char *name)
 	return rc;
 }
 
+/* What was done, said with the name that the message has in what was read. */
+static int tell_repairs(struct import *read, const struct import_repairs *repairs)
+{
+	static const char *const of[REPAIRS] = {
+		"call", "result", "result", "result", "call id", "sealed block", "message", "message"};
+	int rc = 0;
+	for (int i = 0; !rc && i < REPAIRS; i++)
+		if (repairs->counts[i])
+			rc = import_warn(read, (struct place){0, 0}, "repaired: %llu %s%s %s (first: message %zu)",
+				(unsigned long long)repairs->counts[i], of[i], repairs->counts[i] == 1 ? "" : "s",
+				import_repair_text((enum import_repair)i), repairs->first[i] + 1);
+	return rc;
+}
+
+static int repair_all(struct import *read, struct bobbin_error *error)
+{
+	for (size_t i = 0; i < read->conversation_count; i++) {
+		struct import_repairs repairs;
+		int rc = import_repair(read, &read->conversations[i], &repairs, error);
+		if (!rc && (rc = tell_repairs(read, &repairs)) < 0)
+			error_set(error, rc, "out of memory");
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
 static int store_all(bobbin_store *store, bobbin_import *import, const struct bobbin_import_options *options,
 	struct bobbin_error *error)
 {
@@ -217,6 +245,8 @@ int bobbin_import_data(bobbin_store *store, const char *data, size_t len,
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	rc = import_read(all.format, data ? data : "", data ? len : 0, &import->read, error);
 	if (rc < 0 && all.name)
+		error_prefix(error, "%s", all.name);
+	if (!rc && all.repair && (rc = repair_all(&import->read, error)) < 0 && all.name)
 		error_prefix(error, "%s", all.name);
 	if (!rc && (rc = store_all(store, import, &all, error)) < 0 && all.name)
 		error_prefix(error, "%s", all.name);
