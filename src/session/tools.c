@@ -28,7 +28,10 @@ static struct slice text_argument(struct call *call, const char *name)
 
 	if (!json_get(&call->arguments, name, &value) || value.type != JSON_STRING)
 		return (struct slice){NULL, 0};
-	return json_string_content(&value, &call->arena);
+	/* Those that take it want a NUL behind it, which a text that stands in the arguments has not. */
+	struct slice text = json_string_content(&value, &call->arena);
+	char *copy = text.data ? arena_copy(&call->arena, text.data, text.len) : NULL;
+	return (struct slice){copy, copy ? text.len : 0};
 }
 
 static int need(struct call *call, const char *name, struct slice *ret_text)

@@ -52,7 +52,7 @@ static void light_read(struct light *light, const struct json *object)
 	light->whole = *object;
 	buffer_clear(&light->text);
 	json_iter_init(&iter, object);
-	while (json_iter_next(&iter, &key, &value)) {
+	while (object->type == JSON_OBJECT && json_iter_next(&iter, &key, &value)) {
 		if (value.len > LIGHT_BYTES)
 			continue;
 		buffer_add_char(&light->text, light->text.len ? ',' : '{');

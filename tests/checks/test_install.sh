@@ -67,7 +67,7 @@ ok "and runs" run "$TMPDIR/shared"
 ok "it needs libbobbin.so.0" grep -q 'libbobbin\.so\.0\]' <(readelf -d "$TMPDIR/shared")
 # Not wholly static: Debian has no static library of Kerberos, which its libcurl needs.
 below=$(pkg-config --libs $(flags --print-requires-private))
-ok "a program compiles against the archive" compile "$TMPDIR/static" $(flags --cflags) "$libraries/libbobbin.a" $below -pthread
+ok "a program compiles against the archive" compile "$TMPDIR/static" $(flags --cflags) "$libraries/libbobbin.a" $below -lm -pthread
 ok "and runs" env -i "$TMPDIR/static"
 ok "it needs no library of ours" bash -c '! readelf -d "$1" | grep -q libbobbin' - "$TMPDIR/static"
 ok "a function that is not there would be noticed" missing_function
