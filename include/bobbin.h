@@ -978,6 +978,15 @@ struct bobbin_occurrence {
 BOBBIN_API int bobbin_occurrence_at(const struct bobbin_schedule *schedule, int64_t now_ns,
 	struct bobbin_occurrence *ret_occurrence, struct bobbin_error *error);
 
+/*
+ * What the next run of a routine will be told of the last three on the session's line: an excerpt of how each ended, and up to four
+ * things a run that the person said to it afterwards, word for word up to 300 bytes. Straight from the messages; "" if there
+ * was no run. Turns of a run put it before the model by themselves, with the notes in routine/notes.md of the workspace as of
+ * the beginning of the run; it is no message and is not stored. Free with bobbin_free.
+ */
+BOBBIN_API int bobbin_routine_digest(bobbin_session *session, const char *routine, char **ret_text, size_t *ret_len,
+	struct bobbin_error *error);
+
 /* ---- Actions: effects that happen once ------------------------------------------------------------------------- */
 
 /*

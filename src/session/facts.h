@@ -9,11 +9,16 @@
 
 /* What a request says of the owner's facts: those that answer the newest message typed on the line to `head` and that the view
  * does not show. `text` is empty if there are none. */
+struct facts_wanted {
+	uint32_t head;
+	size_t bytes_max;  /* of the text */
+	size_t shown_from; /* messages of the line from this position on are shown as they are */
+};
 struct facts_shown {
 	struct slice text;  /* in the arena, as is `reason` */
 	const char *reason; /* "f3, f7: …"; why there are none although there should be; NULL: nothing to say */
 };
-int facts_for(bobbin_session *session, uint32_t head, size_t bytes_max, struct arena *arena,
+int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct arena *arena,
 	struct facts_shown *ret_shown, struct bobbin_error *error);
 
 /* Learns from one message of the session's own; nothing if nobody typed it. */

@@ -9,7 +9,7 @@
 #include "memory/judge.h"
 #include "session/facts.h"
 
-#define QUERY_BYTES 4000 /* of a message that asks; its beginning and its end */
+#define QUERY_BYTES 4000 /* of a message that asks; its beginning */
 
 /* ---- Showing */
 
@@ -35,11 +35,17 @@ static int typed_text(struct log *log, uint32_t node, struct buffer *out, struct
 	return buffer_error(out) ? error_set(error, BOBBIN_ENOMEM, "reading a message: out of memory") : 0;
 }
 
-/* Whether the fact was said in this very message. */
-static bool is_said_by(const struct fact *fact, const char *session, const char *message)
+/* Whether the view shows the message that said it. */
+static bool is_shown(bobbin_session *session, const struct facts_wanted *wanted, const struct fact *fact)
 {
+	struct log_node info;
+	uint32_t node;
+
 	for (size_t i = 0; i < fact->source_count; i++)
-		if (strcmp(fact->sources[i].session, session) == 0 && strcmp(fact->sources[i].message, message) == 0)
+		if (strcmp(fact->sources[i].session, log_info(session->log)->id) == 0 &&
+			log_find(session->log, slice_of(fact->sources[i].message), &node, NULL) == 0 &&
+			log_on_line(session->log, node, wanted->head) && log_node(session->log, node, &info) == 0 &&
+			info.depth >= wanted->shown_from)
 			return true;
 	return false;
 }
@@ -63,21 +69,21 @@ static void add_fact(struct buffer *out, const struct fact *fact)
 	buffer_add_char(out, ')');
 }
 
-static int write_shown(const struct fact *facts, size_t count, const char *session, const char *message,
-	size_t bytes_max, struct arena *arena, struct facts_shown *ret_shown)
+static int write_shown(bobbin_session *session, const struct facts_wanted *wanted, const struct fact *facts,
+	size_t count, struct arena *arena, struct facts_shown *ret_shown)
 {
 	struct buffer text, reason;
 	size_t shown = 0;
 
-	buffer_init(&text, bytes_max + FACT_TEXT_BYTES + 256);
+	buffer_init(&text, wanted->bytes_max + FACT_TEXT_BYTES + 256);
 	buffer_init(&reason, 4096);
 	buffer_add_text(&text, MEMORY_HEADING);
 	for (size_t i = 0; i < count; i++) {
 		size_t before = text.len;
-		if (is_said_by(&facts[i], session, message))
+		if (is_shown(session, wanted, &facts[i]))
 			continue;
 		add_fact(&text, &facts[i]);
-		if (text.len > bytes_max) {
+		if (text.len > wanted->bytes_max) {
 			buffer_truncate(&text, before);
 			continue;
 		}
@@ -95,39 +101,36 @@ static int write_shown(const struct fact *facts, size_t count, const char *sessi
 	return code;
 }
 
-static int find(bobbin_session *session, struct memory *memory, uint32_t node, size_t bytes_max, struct arena *arena,
-	struct facts_shown *ret_shown, struct bobbin_error *error)
+static int find(bobbin_session *session, struct memory *memory, uint32_t node, const struct facts_wanted *wanted,
+	struct arena *arena, struct facts_shown *ret_shown, struct bobbin_error *error)
 {
 	struct arena own = ARENA_INIT;
 	struct buffer typed;
 	struct message message;
-	char id[PATH_ID_BYTES];
 	struct fact *facts = NULL;
 	size_t count = 0;
 	int code;
 
 	buffer_init(&typed, LIMIT_LINE_BYTES);
 	code = typed_text(session->log, node, &typed, &message, &own, error);
-	if (code == 0)
-		code = log_node_id(session->log, node, id, error);
 	if (code == 0) {
 		struct slice query = buffer_slice(&typed);
 		if (query.len > QUERY_BYTES)
 			query.len = utf8_truncate(query.data, query.len, QUERY_BYTES);
 		code = memory_search(memory, query, NULL, &own, &facts, &count, error);
 	}
-	if (code == 0 && write_shown(facts, count, log_info(session->log)->id, id, bytes_max, arena, ret_shown) < 0)
+	if (code == 0 && write_shown(session, wanted, facts, count, arena, ret_shown) < 0)
 		code = error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory");
 	buffer_release(&typed);
 	arena_release(&own);
 	return code;
 }
 
-int facts_for(bobbin_session *session, uint32_t head, size_t bytes_max, struct arena *arena,
+int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct arena *arena,
 	struct facts_shown *ret_shown, struct bobbin_error *error)
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
-	uint32_t node = newest_typed(session->log, head);
+	uint32_t node = newest_typed(session->log, wanted->head);
 	struct bobbin_error why = {0};
 	struct memory *memory;
 	int code;
@@ -139,7 +142,7 @@ int facts_for(bobbin_session *session, uint32_t head, size_t bytes_max, struct a
 	if (code == BOBBIN_ENOTFOUND)
 		return 0;
 	if (code == 0) {
-		code = find(session, memory, node, bytes_max, arena, ret_shown, &why);
+		code = find(session, memory, node, wanted, arena, ret_shown, &why);
 		memory_close(memory);
 	}
 	if (code == BOBBIN_ENOMEM)

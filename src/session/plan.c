@@ -13,6 +13,8 @@
 #include "tokens/counter.h"
 #include "window/render.h"
 
+#define BYTES_PER_TOKEN 3 /* of facts, when only about how many may be shown */
+
 const struct window_plan *plan_window(const bobbin_plan *plan)
 {
 	return &plan->window;
@@ -139,7 +141,7 @@ static int copy_texts(
 
 static int fixed_costs(bobbin_plan *plan, struct window_fixed *ret_fixed, struct bobbin_error *error)
 {
-	struct window_fixed fixed = {.bytes = plan->system.len + plan->tools.len};
+	struct window_fixed fixed = {.bytes = plan->system.len + plan->tools.len + plan->injected.len};
 	int rc = 0;
 	if (plan->system.len)
 		rc = token_counter_count(
@@ -147,9 +149,48 @@ static int fixed_costs(bobbin_plan *plan, struct window_fixed *ret_fixed, struct
 	if (!rc && plan->tools.len)
 		rc = token_counter_count(
 			&plan->counter, plan->tools.data, plan->tools.len, &fixed.tools_tokens);
+	if (!rc && plan->injected.len)
+		rc = token_counter_count(
+			&plan->counter, plan->injected.data, plan->injected.len, &fixed.injected_tokens);
+	if (!rc && plan->routine.text.len)
+		rc = token_counter_count(
+			&plan->counter, plan->routine.text.data, plan->routine.text.len, &plan->routine_tokens);
 	if (rc < 0)
 		return error_set(error, rc, "out of memory");
 	*ret_fixed = fixed;
+	return 0;
+}
+
+/* Facts that the view shows in the person's own words need not be said again: from `shown_from` on it does. */
+static int take_facts(bobbin_plan *plan, struct bobbin_error *error)
+{
+	uint64_t window = plan->options.window ? plan->options.window : WINDOW_TOKENS_DEFAULT;
+	const struct path *whole = log_path_path(plan->path);
+	struct facts_wanted wanted = {.head = plan->head, .bytes_max = window / FACTS_SHARE * BYTES_PER_TOKEN};
+	if (plan->found.usable)
+		wanted.shown_from = plan->found.window.cut;
+	else
+		wanted.shown_from = whole->tokens <= window / 2 ? 0 : whole->count;
+	return facts_for(plan->session, &wanted, &plan->arena, &plan->facts, error);
+}
+
+/* What a run is told of those before it, and then the facts: one text. */
+static int take_routine(bobbin_plan *plan, struct bobbin_error *error)
+{
+	struct slice facts = plan->facts.text, *told = &plan->routine.text;
+	int rc = routine_tell(plan->session, plan->head, &plan->arena, &plan->routine, error);
+	if (rc < 0)
+		return rc;
+	plan->injected = told->len ? *told : facts;
+	if (!told->len || !facts.len)
+		return 0;
+	char *text = arena_alloc(&plan->arena, told->len + facts.len + 3);
+	if (!text)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	memcpy(text, told->data, told->len);
+	memcpy(text + told->len, "\n\n", 2);
+	memcpy(text + told->len + 2, facts.data, facts.len);
+	plan->injected = (struct slice){text, told->len + facts.len + 2};
 	return 0;
 }
 
@@ -173,11 +214,39 @@ static int fill_part(bobbin_plan *plan, const struct window_part *from, struct b
 	bool range = from->to > from->from;
 	*ret_part = (struct bobbin_part){window_kind_text(from->kind), "", "", from->to - from->from,
 		from->tokens, from->source, from->reason};
+	if (from->kind == WINDOW_INJECTED && plan->facts.text.len) {
+		ret_part->source = "facts of the session's owner";
+		ret_part->reason = plan->facts.reason;
+	}
 	if (!range)
 		return 0;
 	ret_part->from = keep_id(plan, from->from, error);
 	ret_part->to = keep_id(plan, from->to - 1, error);
 	return ret_part->from && ret_part->to ? 0 : BOBBIN_EIO;
+}
+
+/* The injected text is one text to the window; what the run is told and the facts are two parts of it. */
+static void part_routine(bobbin_plan *plan)
+{
+	struct bobbin_part told = {
+		"injected", "", "", 0, plan->routine_tokens, "earlier runs of the routine", plan->routine.reason};
+	size_t at = 0;
+	if (!plan->routine.text.len)
+		return;
+	while (at < plan->part_count && strcmp(plan->parts[at].kind, "injected") != 0)
+		at++;
+	if (at == plan->part_count)
+		return;
+	if (!plan->facts.text.len) {
+		told.tokens = plan->parts[at].tokens;
+		plan->parts[at] = told;
+		return;
+	}
+	memmove(&plan->parts[at + 1], &plan->parts[at], (plan->part_count - at) * sizeof(told));
+	plan->part_count++;
+	plan->parts[at] = told;
+	uint64_t *rest = &plan->parts[at + 1].tokens;
+	*rest = *rest > told.tokens ? *rest - told.tokens : 0;
 }
 
 static int fill_hidden(bobbin_plan *plan, const struct window_hidden *from, struct bobbin_hidden *ret_hidden)
@@ -223,12 +292,18 @@ static int describe(bobbin_plan *plan, struct bobbin_error *error)
 	const struct window_plan *window = &plan->window;
 	int rc = 0;
 	fill_budget(plan);
-	plan->parts = arena_alloc(&plan->arena, (window->part_count + 1) * sizeof(*plan->parts));
+	plan->parts = arena_alloc(&plan->arena, (window->part_count + 3) * sizeof(*plan->parts));
 	plan->hidden = arena_alloc(&plan->arena, (window->hidden_count + 2) * sizeof(*plan->hidden));
 	if (!plan->parts || !plan->hidden)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	for (size_t i = 0; !rc && i < window->part_count; i++)
 		rc = fill_part(plan, &window->parts[i], &plan->parts[i], error);
+	plan->part_count = window->part_count;
+	if (!rc)
+		part_routine(plan);
+	if (plan->facts.reason && !plan->facts.text.len) /* the facts could not be read: that is said, too */
+		plan->parts[plan->part_count++] = (struct bobbin_part){
+			"injected", "", "", 0, 0, "facts of the session's owner", plan->facts.reason};
 	if (!rc && plan->floor)
 		rc = hide_before_floor(plan, error);
 	for (size_t i = 0; !rc && i < window->hidden_count; i++)
@@ -286,14 +361,18 @@ static int make(bobbin_plan *plan, const struct bobbin_window_options *options,
 	window_options_of(options, &facts, &plan->options);
 	int rc = copy_texts(plan, options, error);
 	if (!rc)
-		rc = fixed_costs(plan, &fixed, error);
-	if (!rc)
-		rc = window_budget(&plan->options, &fixed, &plan->numbers, error);
-	if (!rc)
 		rc = log_path_new(plan->session->log, plan->head, &plan->counter, &plan->path, error);
 	if (!rc)
 		rc = compaction_find(
 			plan->session, plan->head, as_of, &plan->counter, &plan->arena, &plan->found, error);
+	if (!rc && !options->no_facts)
+		rc = take_facts(plan, error);
+	if (!rc)
+		rc = take_routine(plan, error);
+	if (!rc)
+		rc = fixed_costs(plan, &fixed, error);
+	if (!rc)
+		rc = window_budget(&plan->options, &fixed, &plan->numbers, error);
 	if (!rc)
 		rc = take_shown(plan, error);
 	if (!rc)
@@ -372,7 +451,7 @@ int bobbin_plan_summary_stale(const bobbin_plan *plan)
 
 const struct bobbin_part *bobbin_plan_part(const bobbin_plan *plan, size_t index)
 {
-	return index < plan->window.part_count ? &plan->parts[index] : NULL;
+	return index < plan->part_count ? &plan->parts[index] : NULL;
 }
 
 const struct bobbin_hidden *bobbin_plan_hidden(const bobbin_plan *plan, size_t index)
@@ -416,7 +495,7 @@ static void add_ranges_json(struct json_writer *writer, const bobbin_plan *plan)
 {
 	json_key(writer, "parts");
 	json_begin_array(writer);
-	for (size_t i = 0; i < plan->window.part_count; i++) {
+	for (size_t i = 0; i < plan->part_count; i++) {
 		const struct bobbin_part *part = &plan->parts[i];
 		json_begin_object(writer);
 		json_member_text(writer, "kind", part->kind);
@@ -471,6 +550,7 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 	struct render_options options = {.model = slice_of(model),
 		.system = plan->system,
 		.record = plan->found.window.text,
+		.injected = plan->injected,
 		.stream = true,
 		.output_max = plan->budget.output_reserve,
 		.byte_limit = plan->options.byte_limit};

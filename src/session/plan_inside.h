@@ -4,6 +4,8 @@
 #define SESSION_PLAN_INSIDE_H
 
 #include "session/compaction.h"
+#include "session/facts.h"
+#include "session/routine.h"
 #include "tokens/counter.h"
 
 struct bobbin_plan {
@@ -19,8 +21,13 @@ struct bobbin_plan {
 	struct found_record found; /* the compaction in force */
 	uint32_t head;
 	struct slice model, system, tools;
+	struct facts_shown facts; /* what is known about the owner, for the newest message */
+	struct routine_told routine; /* of a run: what it is told of those before it */
+	uint64_t routine_tokens;
+	struct slice injected; /* both, as they are sent */
 	struct bobbin_budget budget;
 	struct bobbin_part *parts;
+	size_t part_count;
 	struct bobbin_hidden *hidden;
 	size_t hidden_count;
 	const char *cut, *inner_cut;

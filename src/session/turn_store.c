@@ -6,7 +6,9 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "compact/rules.h"
+#include "memory/judge.h"
 #include "session/compact.h"
+#include "session/facts.h"
 
 #define EMPTY_REPLIES_MAX 2 /* asked again this often when an answer holds nothing */
 
@@ -308,10 +310,22 @@ static void derive_ahead(bobbin_turn *turn)
 		compact_ahead(turn->session, &rules_deriver, 1, &derived, &left, NULL);
 }
 
+/* What the person typed is judged when the answer is there. That it cannot be kept costs the turn nothing, and is said. */
+static void learn(bobbin_turn *turn)
+{
+	struct memory_taken taken = {0};
+	struct bobbin_error why = {0};
+	if (turn->window.no_facts || turn->session->store->read_only)
+		return;
+	if (facts_learn_turn(turn->session, turn->head_node, &taken, &why) < 0)
+		turn_note(turn, "nothing was learned from this turn: %s", why.message);
+}
+
 static int finish(bobbin_turn *turn, const char *id, struct bobbin_error *error)
 {
 	turn->state = TURN_OVER;
 	derive_ahead(turn);
+	learn(turn);
 	int rc = turn_follow_files(turn, error);
 	if (rc < 0)
 		return rc;

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a run of a routine is told of the runs before it, of which its window shows nothing: an excerpt of how
+ * each of the last three ended, and what the person said to it afterwards ("skip newsletters from now on"),
+ * both from the messages themselves; and the notes that the routine keeps.
+ *
+ * Invariants: (1) it is made of raw messages, never of records or of an earlier digest; (2) it is part of no
+ * message and not stored; (3) it stands at the beginning of the run and does not change while the run lasts;
+ * (4) it is bounded, whatever was said.
+ */
+#include "session/routine.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+
+#define REPLY_BYTES 700
+#define FOLLOW_UP_BYTES 300
+#define RUNS_MAX 4096 /* of a line, looked at; the newest */
+
+struct run {
+	size_t start, end; /* positions on the line: [start, end) */
+	const char *name;
+	struct slice routine;
+};
+
+/* ---- Runs on a line ---- */
+
+static int read_run(
+	struct log *log, uint32_t record, struct arena *arena, struct run *run, struct bobbin_error *error)
+{
+	struct json object, name, routine;
+	int rc = log_record_read(log, record, arena, &object, error);
+	if (rc < 0)
+		return rc;
+	struct slice text = json_get(&object, "run", &name) ? json_string_content(&name, arena) : (struct slice){"", 0};
+	run->name = text.data ? arena_copy(arena, text.data, text.len) : NULL; /* with a NUL behind it */
+	run->routine = json_get(&object, "routine", &routine) ? json_string_content(&routine, arena)
+							      : (struct slice){"", 0};
+	return run->name && run->routine.data ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+}
+
+static int by_start(const void *a, const void *b)
+{
+	size_t x = ((const struct run *)a)->start, y = ((const struct run *)b)->start;
+	return x < y ? -1 : x > y;
+}
+
+static uint32_t line_length(const struct log *log, uint32_t head)
+{
+	struct log_node node;
+	return head != NODE_NONE && log_node(log, head, &node) == 0 ? node.depth + 1 : 0;
+}
+
+/* All runs that have a message on the line to `head`, in order. */
+static int find_runs(struct log *log, uint32_t head, struct arena *arena, struct run *runs, size_t *ret_count,
+	struct bobbin_error *error)
+{
+	size_t count = 0, length = line_length(log, head), kept = 0;
+	struct log_record info;
+	for (struct log *at = log; at; at = log_base(at))
+		for (uint32_t record = log_newest(at, RECORD_RUN); record != RECORD_NONE && count < RUNS_MAX;
+			record = info.previous) {
+			int rc = log_record(at, record, &info);
+			if (rc < 0)
+				break;
+			if (info.head != NODE_NONE && !log_on_line(log, info.head, head))
+				continue;
+			runs[count] = (struct run){.start = line_length(log, info.head)};
+			if ((rc = read_run(at, record, arena, &runs[count], error)) < 0)
+				return rc;
+			count += runs[count].start < length;
+		}
+	qsort(runs, count, sizeof(*runs), by_start);
+	for (size_t i = 0; i < count;
+		i++) { /* of two that begin with the same message the later one counts */
+		if (i + 1 < count && runs[i + 1].start == runs[i].start)
+			continue;
+		runs[kept] = runs[i];
+		runs[kept++].end = i + 1 < count ? runs[i + 1].start : length;
+	}
+	*ret_count = kept;
+	return 0;
+}
+
+/* ---- Excerpts ---- */
+
+/* Lines such as "On it." and "Sure, working on it …" say that something begins, not how it ended. */
+static bool is_opening(struct slice line)
+{
+	static const char *const words[] = {"on it", "sure", "got it", "okay", "ok", "of course", "certainly",
+		"right away", "will do", "working on it", "starting now", "let me", "i'll get", "one moment",
+		"understood"};
+	char text[64];
+	if (line.len >= sizeof(text))
+		return false;
+	for (size_t i = 0; i < line.len; i++)
+		text[i] =
+			(char)(line.data[i] >= 'A' && line.data[i] <= 'Z' ? line.data[i] + 32 : line.data[i]);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t len = strlen(words[i]);
+		if (line.len >= len && memcmp(text, words[i], len) == 0 &&
+			(line.len == len || strchr(" .!,:;", text[len]) || (unsigned char)text[len] >= 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* Without opening lines and empty ones at its beginning. */
+static struct slice without_opening(struct slice text)
+{
+	while (text.len) {
+		const char *stop = memchr(text.data, '\n', text.len);
+		struct slice line = {text.data, stop ? (size_t)(stop - text.data) : text.len};
+		size_t used = line.len + (stop != NULL);
+		while (line.len && strchr(" \t\r", line.data[line.len - 1]))
+			line.len--;
+		if (line.len && !is_opening(line))
+			break;
+		text.data += used;
+		text.len -= used;
+	}
+	return text;
+}
+
+/* On one line, cut at a whole character. */
+static void add_excerpt(struct buffer *out, struct slice text, size_t bytes_max)
+{
+	size_t len = text.len > bytes_max ? utf8_truncate(text.data, text.len, bytes_max) : text.len;
+	bool blank = false;
+	for (size_t i = 0; i < len; i++) {
+		if ((unsigned char)text.data[i] <= ' ') {
+			blank = true;
+			continue;
+		}
+		if (blank && i)
+			buffer_add_char(out, ' ');
+		blank = false;
+		buffer_add_char(out, text.data[i]);
+	}
+	if (len < text.len)
+		buffer_add_text(out, " …");
+}
+
+/* ---- The digest ---- */
+
+struct digest {
+	bobbin_session *session;
+	uint32_t head;
+	struct buffer out;
+	struct bobbin_error *error;
+};
+
+static int message_at(
+	struct digest *digest, size_t position, struct arena *arena, struct message *ret_message)
+{
+	uint32_t node = log_ancestor(digest->session->log, digest->head, (uint32_t)position);
+	return log_message(digest->session->log, node, arena, ret_message, digest->error);
+}
+
+static struct slice text_of(const struct message *message, struct arena *arena)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	message_add_text(message, arena, &text);
+	const char *copy = arena_copy(arena, text.data ? text.data : "", text.len);
+	struct slice slice = {copy, copy ? text.len : 0};
+	buffer_release(&text);
+	return slice;
+}
+
+/* The newest answer of the run that says something. */
+static int add_reply(struct digest *digest, const struct run *run)
+{
+	struct arena arena = ARENA_INIT;
+	bool said = false;
+	int rc = 0;
+	for (size_t at = run->end; !rc && !said && at-- > run->start;) {
+		struct message message;
+		arena_reset(&arena);
+		rc = message_at(digest, at, &arena, &message);
+		if (rc < 0 || message.role != ROLE_ASSISTANT)
+			continue;
+		struct slice text = without_opening(text_of(&message, &arena));
+		if (!(said = text.len > 0))
+			continue;
+		buffer_add_text(&digest->out, "\n  it ended: ");
+		add_excerpt(&digest->out, text, REPLY_BYTES);
+	}
+	if (!rc && !said)
+		buffer_add_text(&digest->out, "\n  it ended without an answer");
+	arena_release(&arena);
+	return rc;
+}
+
+/* The newest that a person typed in it, after what began it; in the order in which they came. */
+static int add_follow_ups(struct digest *digest, const struct run *run)
+{
+	struct arena arena = ARENA_INIT;
+	size_t found[ROUTINE_FOLLOW_UPS], count = 0;
+	int rc = 0;
+	for (size_t at = run->end; at-- > run->start + 1 && count < ROUTINE_FOLLOW_UPS;) {
+		struct log_node node;
+		uint32_t number = log_ancestor(digest->session->log, digest->head, (uint32_t)at);
+		if (log_node(digest->session->log, number, &node) == 0 && node.role == ROLE_USER &&
+			node.origin == ORIGIN_PERSON)
+			found[count++] = at;
+	}
+	while (!rc && count) {
+		struct message message;
+		arena_reset(&arena);
+		if ((rc = message_at(digest, found[--count], &arena, &message)) < 0)
+			break;
+		buffer_add_text(&digest->out, "\n  then the user said: ");
+		add_excerpt(&digest->out, text_of(&message, &arena), FOLLOW_UP_BYTES);
+	}
+	arena_release(&arena);
+	return rc;
+}
+
+static int add_digest(
+	struct digest *digest, const struct run *runs, size_t count, struct slice routine, size_t *ret_told)
+{
+	size_t first = count, told = 0;
+	int rc = 0;
+	while (first && told < ROUTINE_RUNS)
+		told += slice_equal(runs[--first].routine, routine);
+	*ret_told = told;
+	if (told)
+		buffer_add_text(&digest->out, "[Earlier runs of this routine]\nWhat the user said after a "
+					      "run holds for this one too.");
+	for (size_t i = first; !rc && told && i < count; i++) {
+		if (!slice_equal(runs[i].routine, routine))
+			continue;
+		buffer_addf(&digest->out, "\n- run %.100s", runs[i].name);
+		rc = add_reply(digest, &runs[i]);
+		if (!rc)
+			rc = add_follow_ups(digest, &runs[i]);
+	}
+	return rc;
+}
+
+/* ---- Notes ---- */
+
+/* As of the beginning of the run, which nothing in it changes; in a first run, which has no message before
+ * it, as they are. */
+static int add_notes(struct digest *digest, const struct run *run, bool *ret_there)
+{
+	char id[PATH_ID_BYTES], *notes;
+	struct bobbin_error why;
+	size_t len;
+	int rc = 0;
+	if (run->start)
+		rc = log_node_id(digest->session->log,
+			log_ancestor(digest->session->log, digest->head, (uint32_t)run->start - 1), id,
+			digest->error);
+	if (rc < 0)
+		return rc;
+	rc = bobbin_file_read(digest->session, ROUTINE_NOTES, run->start ? id : NULL, &notes, &len, &why);
+	*ret_there = !rc;
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(digest->error, rc, "out of memory");
+	if (digest->out.len)
+		buffer_add_text(&digest->out, "\n\n");
+	buffer_add_text(&digest->out, "[Notes of this routine, " ROUTINE_NOTES "]\n");
+	if (!rc) {
+		size_t shown =
+			utf8_truncate(notes, len, len < ROUTINE_NOTES_BYTES ? len : ROUTINE_NOTES_BYTES);
+		utf8_add_clean(&digest->out, notes, shown);
+		if (shown < len)
+			buffer_addf(&digest->out, "\n[%zu more bytes in the file]", len - shown);
+		bobbin_free(notes);
+	} else {
+		buffer_add_text(&digest->out,
+			rc == BOBBIN_ENOTFOUND ? "There are none yet." : "They cannot be read now.");
+	}
+	buffer_add_text(&digest->out,
+		"\nBefore you end this run, write into " ROUTINE_NOTES " what the next one must know.");
+	return 0;
+}
+
+/* ---- Telling ---- */
+
+static int keep(
+	struct digest *digest, size_t told, bool notes, struct arena *arena, struct routine_told *ret_told)
+{
+	char reason[160];
+	struct buffer text = BUFFER_INIT(sizeof(reason) - 1);
+	int rc = buffer_error(&digest->out);
+	if (told)
+		buffer_addf(&text, "how the last %zu run%s of the routine ended, and what was said to %s; ",
+			told, told == 1 ? "" : "s", told == 1 ? "it" : "them");
+	buffer_add_text(&text, notes ? "its notes" : "it has no notes yet");
+	if (!rc)
+		rc = buffer_error(&text);
+	ret_told->text = (struct slice){
+		rc ? NULL : arena_copy(arena, buffer_slice(&digest->out).data, digest->out.len),
+		digest->out.len};
+	ret_told->reason = rc ? NULL : arena_copy(arena, buffer_slice(&text).data, text.len);
+	buffer_release(&text);
+	return ret_told->text.data && ret_told->reason
+		       ? 0
+		       : error_set(digest->error, BOBBIN_ENOMEM, "out of memory");
+}
+
+static int tell(struct digest *digest, struct run *runs, struct arena *arena, struct arena *own,
+	struct routine_told *ret_told)
+{
+	size_t count, told;
+	bool notes;
+	int rc = find_runs(digest->session->log, digest->head, own, runs, &count, digest->error);
+	if (rc < 0 || !count)
+		return rc;
+	const struct run *newest = &runs[count - 1];
+	rc = add_digest(digest, runs, count - 1, newest->routine, &told);
+	if (!rc)
+		rc = add_notes(digest, newest, &notes);
+	return rc ? rc : keep(digest, told, notes, arena, ret_told);
+}
+
+/* Nearly every session has no runs; that costs one look. */
+static bool has_runs(struct log *log)
+{
+	for (struct log *at = log; at; at = log_base(at))
+		if (log_newest(at, RECORD_RUN) != RECORD_NONE)
+			return true;
+	return false;
+}
+
+int routine_tell(bobbin_session *session, uint32_t head, struct arena *arena, struct routine_told *ret_told,
+	struct bobbin_error *error)
+{
+	struct arena own = ARENA_INIT;
+	struct digest digest = {session, head, BUFFER_INIT(ROUTINE_BYTES + 4 * ROUTINE_NOTES_BYTES), error};
+	*ret_told = (struct routine_told){{"", 0}, NULL};
+	if (!has_runs(session->log))
+		return 0;
+	struct run *runs = arena_alloc(&own, RUNS_MAX * sizeof(*runs));
+	int rc = runs ? tell(&digest, runs, arena, &own, ret_told)
+		      : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	buffer_release(&digest.out);
+	arena_release(&own);
+	return rc;
+}
+
+int bobbin_routine_digest(bobbin_session *session, const char *routine, char **ret_text, size_t *ret_len,
+	struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct digest digest = {session, NODE_NONE, BUFFER_INIT(ROUTINE_BYTES), error};
+	size_t count = 0, told;
+	int rc = SESSION_CHECK(session, error);
+	if (rc < 0)
+		return rc;
+	if (!routine || !ret_text)
+		return error_set(error, BOBBIN_EINVAL, "the digest of which routine?");
+	digest.head = log_head(session->log);
+	struct run *runs = arena_alloc(&arena, RUNS_MAX * sizeof(*runs));
+	rc = runs ? find_runs(session->log, digest.head, &arena, runs, &count, error)
+		  : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (!rc)
+		rc = add_digest(&digest, runs, count, slice_of(routine), &told);
+	buffer_add(&digest.out, "", 0);
+	char *text = rc ? NULL : buffer_take(&digest.out, ret_len);
+	buffer_release(&digest.out);
+	arena_release(&arena);
+	if (rc < 0)
+		return rc;
+	*ret_text = text;
+	return text ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+}

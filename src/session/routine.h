@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What a run of a routine is told of the runs before it. */
+#ifndef SESSION_ROUTINE_H
+#define SESSION_ROUTINE_H
+
+#include "session/handles.h"
+
+#define ROUTINE_RUNS 3
+#define ROUTINE_FOLLOW_UPS 4 /* a run */
+#define ROUTINE_NOTES "routine/notes.md"
+#define ROUTINE_BYTES 6000 /* the digest; about 1,500 tokens of English */
+#define ROUTINE_NOTES_BYTES 8000
+
+struct routine_told {
+	struct slice text;  /* in the arena; empty: no run, or nothing to tell */
+	const char *reason; /* a sentence about it */
+};
+
+/* Of the run that the message `head` is in: the digest of the runs before it and its notes as of its beginning. The same for
+ * every request of the run. BOBBIN_ENOMEM, BOBBIN_EIO, BOBBIN_ECORRUPT. */
+int routine_tell(bobbin_session *session, uint32_t head, struct arena *arena, struct routine_told *ret_told,
+	struct bobbin_error *error);
+
+#endif
