@@ -340,13 +340,22 @@ int log_refresh(struct log *log, struct bobbin_error *error)
 	return rc;
 }
 
+int log_lock_within(struct log *log, int64_t wait_ms, struct bobbin_error *error)
+{
+	int rc = file_lock(log->platform, log->file, wait_ms, log->name, error);
+
+	log->locked = rc == 0;
+	return rc;
+}
+
 int log_lock(struct log *log, struct bobbin_error *error)
 {
-	return file_lock(log->platform, log->file, LIMIT_LOCK_WAIT_MS, log->name, error);
+	return log_lock_within(log, LIMIT_LOCK_WAIT_MS, error);
 }
 
 void log_unlock(struct log *log)
 {
+	log->locked = false;
 	log->platform->lock(log->platform->context, log->file, LOCK_UN);
 }
 

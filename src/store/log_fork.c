@@ -109,16 +109,20 @@ static int describe(struct log *parent, uint32_t cut, struct session_line *line,
 }
 
 /* All of them: those that were made without syncing may never have been synced. */
-static int sync_ancestors(const struct log *log, struct bobbin_error *error)
+static int sync_ancestors(struct log *log, struct bobbin_error *error)
 {
-	for (; log; log = log->base) {
-		int rc = log->platform->sync_data(log->platform->context, log->file);
-		if (rc < 0) {
+	int rc = 0;
+
+	for (; !rc && log; log = log->base) {
+		if ((rc = log_lock(log, error)) < 0)
+			return rc;
+		if ((rc = log->platform->sync_data(log->platform->context, log->file)) < 0) {
 			log_mark_unsynced(log);
-			return error_set_os(error, -rc, "cannot sync %s", log->name);
+			rc = error_set_os(error, -rc, "cannot sync %s", log->name);
 		}
+		log_unlock(log);
 	}
-	return 0;
+	return rc;
 }
 
 /* Under the store's lock nobody deletes: what is there now stays until the child's name is there too. */

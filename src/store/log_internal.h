@@ -41,6 +41,7 @@ struct log {
 	struct index index;
 	bool has_pending; /* the last fault is an unterminated line: it may become whole */
 	struct index_mark before_pending;
+	bool locked;	      /* by this handle, which must not let go of it for something within */
 	bool sealing;	      /* under the lock: what ends the file will not go on */
 	uint64_t saved_bytes; /* an index file is known to cover so much of the log */
 	uint32_t saved_records;
@@ -124,8 +125,10 @@ int log_checked(const struct log *log, int rc, struct bobbin_error *error);
  * it shrank. */
 int log_check_file(struct log *log, uint64_t *ret_size, struct bobbin_error *error);
 
-/* The exclusive lock for appending, waited for at most LIMIT_LOCK_WAIT_MS. */
-int log_lock(struct log *log, struct bobbin_error *error);
+/* The exclusive lock for appending, waited for at most `wait_ms`. Also for every sync: whoever holds it sees the mark of
+ * each sync that has failed (log_mark_unsynced). BOBBIN_EBUSY. */
+int log_lock_within(struct log *log, int64_t wait_ms, struct bobbin_error *error);
+int log_lock(struct log *log, struct bobbin_error *error); /* at most LIMIT_LOCK_WAIT_MS */
 void log_unlock(struct log *log);
 
 /* Refreshes log->info from what is known. */

@@ -494,19 +494,34 @@ static bool is_much(const struct log *log)
 }
 
 /* Makes what was read durable: all that there is now, so that it need not be done again soon. */
-static bool sync_read(struct log *log)
+static bool sync_locked(struct log *log)
 {
 	const struct platform *platform = log->platform;
 	struct file_info info;
 
-	if (log->index.state.position.offset <= log->synced_bytes)
-		return true;
 	if (platform->info(platform->context, log->file, &info) < 0)
 		info.size = log->index.state.position.offset;
-	if (platform->sync_data(platform->context, log->file) < 0)
+	if (platform->sync_data(platform->context, log->file) < 0) {
+		log_mark_unsynced(log);
 		return false;
+	}
 	log->synced_bytes = info.size;
 	return true;
+}
+
+/* Under the lock, or a sync of another handle may have failed on what was read, and not be marked yet. Who holds it
+ * has its own index to write. */
+static bool sync_read(struct log *log)
+{
+	if (log->index.state.position.offset <= log->synced_bytes)
+		return true;
+	if (log->locked)
+		return sync_locked(log);
+	if (log_lock_within(log, 0, NULL) < 0)
+		return false;
+	bool synced = sync_locked(log);
+	log_unlock(log);
+	return synced;
 }
 
 /* From now on the entries are read from the file that has just been written. */
@@ -529,10 +544,8 @@ void log_save_index(struct log *log, bool unsynced)
 	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || log->broken || log->has_pending ||
 		log->index.state.position.tail_open || !is_much(log))
 		return;
-	if (unsynced && !sync_read(log)) {
-		log_mark_unsynced(log);
+	if (unsynced && !sync_read(log))
 		return;
-	}
 	int dir = store_cache_dir(log->store, true);
 	if (dir < 0)
 		return;

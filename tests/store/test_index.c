@@ -721,6 +721,44 @@ static void index__stops_where_a_sync_failed(void **state)
 	world_close(&world);
 }
 
+/* A sync that fails, and somebody who opens the log before that is known to anybody but the kernel. */
+static const struct world *lost_world;
+
+static int lose_while_it_is_opened(void *context, int file)
+{
+	struct world other = {0};
+	(void)context;
+	(void)file;
+	struct store_options options = {.index_step = 1};
+	assert_int_equal(store_open(platform_default(), lost_world->dir, &options, &other.store, NULL), 0);
+	struct log *log = world_log(&other, "main", LOG_READ);
+	assert_int_equal(log_node_count(log), 2);
+	log_close(log);
+	store_close(other.store);
+	return -EIO;
+}
+
+static void index__opened_between_a_failed_sync_and_its_mark(void **state)
+{
+	(void)state;
+	struct world world;
+	struct bobbin_error error = {0};
+	world_open_indexing(&world);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "synced");
+	int (*sync_data)(void *, int) = world.platform.table.sync_data;
+	lost_world = &world;
+	world.platform.table.sync_data = lose_while_it_is_opened;
+	assert_int_equal(try_add(log, "{\"role\":\"user\",\"content\":\"lost?\"}", &error), BOBBIN_EUNKNOWN);
+	world.platform.table.sync_data = sync_data;
+	log_close(log);
+	log = world_log(&world, "main", LOG_READ);
+	assert_true(has_index(log));
+	assert_int_equal(log->index.first_node, 1);
+	log_close(log);
+	world_close(&world);
+}
+
 static void index__deleted_with_its_session(void **state)
 {
 	(void)state;
@@ -836,6 +874,7 @@ int main(void)
 		cmocka_unit_test(index__nth_failure),
 		cmocka_unit_test(index__nth_failure_while_it_is_written),
 		cmocka_unit_test(index__stops_where_a_sync_failed),
+		cmocka_unit_test(index__opened_between_a_failed_sync_and_its_mark),
 		cmocka_unit_test(index__deleted_with_its_session),
 		cmocka_unit_test(catalogue__lists_what_the_logs_say),
 	};
