@@ -35,7 +35,8 @@ static int read_run(
 	int rc = log_record_read(log, record, arena, &object, error);
 	if (rc < 0)
 		return rc;
-	struct slice text = json_get(&object, "run", &name) ? json_string_content(&name, arena) : (struct slice){"", 0};
+	struct slice text =
+		json_get(&object, "run", &name) ? json_string_content(&name, arena) : (struct slice){"", 0};
 	run->name = text.data ? arena_copy(arena, text.data, text.len) : NULL; /* with a NUL behind it */
 	run->routine = json_get(&object, "routine", &routine) ? json_string_content(&routine, arena)
 							      : (struct slice){"", 0};
@@ -170,13 +171,26 @@ static struct slice text_of(const struct message *message, struct arena *arena)
 	return slice;
 }
 
-/* The newest answer of the run that says something. */
+/* Whether a person typed the message at `position`. */
+static bool is_typed(const struct digest *digest, size_t position)
+{
+	struct log_node node;
+	uint32_t number = log_ancestor(digest->session->log, digest->head, (uint32_t)position);
+	return log_node(digest->session->log, number, &node) == 0 && node.role == ROLE_USER &&
+	       node.origin == ORIGIN_PERSON;
+}
+
+/* How the run's own turn ended: the newest answer in it that says something. What was talked about afterwards
+ * is no result. */
 static int add_reply(struct digest *digest, const struct run *run)
 {
 	struct arena arena = ARENA_INIT;
 	bool said = false;
 	int rc = 0;
-	for (size_t at = run->end; !rc && !said && at-- > run->start;) {
+	size_t end = run->start + 1;
+	while (end < run->end && !is_typed(digest, end))
+		end++;
+	for (size_t at = end; !rc && !said && at-- > run->start;) {
 		struct message message;
 		arena_reset(&arena);
 		rc = message_at(digest, at, &arena, &message);
@@ -200,13 +214,9 @@ static int add_follow_ups(struct digest *digest, const struct run *run)
 	struct arena arena = ARENA_INIT;
 	size_t found[ROUTINE_FOLLOW_UPS], count = 0;
 	int rc = 0;
-	for (size_t at = run->end; at-- > run->start + 1 && count < ROUTINE_FOLLOW_UPS;) {
-		struct log_node node;
-		uint32_t number = log_ancestor(digest->session->log, digest->head, (uint32_t)at);
-		if (log_node(digest->session->log, number, &node) == 0 && node.role == ROLE_USER &&
-			node.origin == ORIGIN_PERSON)
+	for (size_t at = run->end; at-- > run->start + 1 && count < ROUTINE_FOLLOW_UPS;)
+		if (is_typed(digest, at))
 			found[count++] = at;
-	}
 	while (!rc && count) {
 		struct message message;
 		arena_reset(&arena);
@@ -289,8 +299,8 @@ static int keep(
 	struct buffer text = BUFFER_INIT(sizeof(reason) - 1);
 	int rc = buffer_error(&digest->out);
 	if (told)
-		buffer_addf(&text, "how the last %zu run%s of the routine ended, and what was said to %s; ",
-			told, told == 1 ? "" : "s", told == 1 ? "it" : "them");
+		buffer_addf(&text, "how %zu earlier run%s ended, and what was said then; ", told,
+			told == 1 ? "" : "s");
 	buffer_add_text(&text, notes ? "its notes" : "it has no notes yet");
 	if (!rc)
 		rc = buffer_error(&text);

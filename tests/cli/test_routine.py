@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a run of a routine is told of the runs before it, from the messages themselves."""
+import json
+
+from harness import Scratch, done, equal, ok
+
+with Scratch() as scratch:
+    script = scratch.write("runs.json", b'{"text":"On it.\\n\\nThree letters, two newsletters."}')
+
+    def chat(text, *more, model="mock"):
+        answer = scratch.run("chat", text, "--model", model, "--quiet", *more)
+        equal(answer.code, 0, "said: " + text[:40])
+
+    def run(name, routine="digest", **more):
+        chat("sort my mail, " + name, "--run", name, "--routine", routine, **more)
+
+    def sent():
+        body = json.loads(scratch.run("request", "main").out)
+        return body["messages"][0]["content"]
+
+    run("r1", model="mock:" + script)
+    ok("Earlier runs" not in sent(), "a first run is told of no run")
+    chat("skip newsletters from now on")
+    run("r2")
+    text = sent()
+    ok("it ended: Three letters, two newsletters." in text and "On it" not in text,
+       "how the run itself ended, without its opening line", text)
+    ok("then the user said: skip newsletters from now on" in text, "what was said to a run reaches the next", text)
+    equal(scratch.run("show", "main", "--json").out.decode().count("What the user said after a run"), 0, "and is not stored")
+    part = [p for p in scratch.run("window", "main", "--json").rows[0]["parts"] if p["source"].startswith("earlier runs")]
+    ok(len(part) == 1 and part[0]["tokens"] > 20 and "1 earlier run " in part[0]["reason"], "a part with tokens and a reason",
+       part)
+
+    for said in "abcdef":
+        chat("remark %s of six" % said)
+    run("r3", "weather")
+    ok("Earlier runs" not in sent(), "runs of another routine are not told")
+    for name in ("r4", "r5", "r6"):
+        run(name)
+    text = sent()
+    equal([name for name in ("r1", "r2", "r3", "r4", "r5") if "run " + name + "\n" in text], ["r2", "r4", "r5"],
+          "the last three of its own, in order")
+    equal([c for c in "abcdef" if "remark %s of six" % c in text], list("cdef"), "of a run the newest four remarks")
+    ok("newsletters" not in text, "what was said to a run before the last three is for the notes", text)
+
+    ok("There are none yet." in text, "a routine without notes is told so")
+    notes = scratch.write("notes.md", b"Ana reads letters first.\n")
+    equal(scratch.run("files", "main", "put", "routine/notes.md", notes).code, 0, "notes are written")
+    ok("Ana reads" not in sent(), "a run keeps the notes of its beginning")
+    chat("x" * 5000)
+    run("r7")
+    ok("Ana reads letters first." in sent() and "Before you end this run" in sent(),
+       "the next reads them, and is asked to write what must be known after it", sent())
+    ok(len(sent()) < 7000, "bounded, whatever was said", len(sent()))
+done()
