@@ -28,19 +28,27 @@ struct run {
 
 /* ---- Runs on a line ---- */
 
+/* A member of any other kind names nothing; a log may be written by hand. */
+static const char *name_in(const struct json *object, const char *key, struct arena *arena)
+{
+	struct json value;
+	struct slice text = {"", 0};
+	if (json_get(object, key, &value) && value.type == JSON_STRING)
+		text = json_string_content(&value, arena);
+	return text.data ? arena_copy(arena, text.data, text.len) : NULL; /* with a NUL behind it */
+}
+
 static int read_run(
 	struct log *log, uint32_t record, struct arena *arena, struct run *run, struct bobbin_error *error)
 {
-	struct json object, name, routine;
+	struct json object;
 	int rc = log_record_read(log, record, arena, &object, error);
 	if (rc < 0)
 		return rc;
-	struct slice text =
-		json_get(&object, "run", &name) ? json_string_content(&name, arena) : (struct slice){"", 0};
-	run->name = text.data ? arena_copy(arena, text.data, text.len) : NULL; /* with a NUL behind it */
-	run->routine = json_get(&object, "routine", &routine) ? json_string_content(&routine, arena)
-							      : (struct slice){"", 0};
-	return run->name && run->routine.data ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	run->name = name_in(&object, "run", arena);
+	const char *routine = name_in(&object, "routine", arena);
+	run->routine = slice_of(routine);
+	return run->name && routine ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 
 static int by_start(const void *a, const void *b)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What a run of a routine is told of the runs before it, from the messages themselves."""
 import json
+import os
 
 from harness import Scratch, done, equal, ok
 
@@ -53,4 +54,11 @@ with Scratch() as scratch:
     ok("Ana reads letters first." in sent() and "Before you end this run" in sent(),
        "the next reads them, and is asked to write what must be known after it", sent())
     ok(len(sent()) < 7000, "bounded, whatever was said", len(sent()))
+
+    # A log may be written by hand: what names no run or routine is none of its own, and stops nothing.
+    path = os.path.join(scratch.store, "hand.jsonl")
+    with open(path, "w") as log:
+        log.write('{"seq":1,"type":"run","run":7,"routine":null}\n{"seq":2,"role":"user","content":"hi"}\n')
+    os.chmod(path, 0o600)
+    equal(scratch.run("window", "hand").code, 0, "a run record with members of another kind is no obstacle")
 done()
