@@ -99,32 +99,46 @@ static void set_exit(struct recording *recording, int code)
 		memcpy(recording->data, head, (size_t)len);
 }
 
+/* A number of so many digits, a line break behind it; recorded bytes have no NUL at their end. -1: it is none. */
+static long long read_number(const char *at, size_t digits)
+{
+	long long value = 0;
+
+	for (size_t i = 0; i < digits; i++) {
+		if (at[i] < '0' || at[i] > '9')
+			return -1;
+		value = value * 10 + (at[i] - '0');
+	}
+	return at[digits] == '\n' ? value : -1;
+}
+
 bool once_result_read(const void *result, size_t len, int *ret_exit, struct once_pieces *ret_pieces)
 {
 	static const char head[] = "once 1 exit ";
+	const size_t head_len = sizeof head - 1, digits = 3;
 	const char *data = result;
-	char *end;
 
-	if (len < sizeof head + 3 || memcmp(data, head, sizeof head - 1) != 0)
+	if (len < head_len + digits + 1 || memcmp(data, head, head_len) != 0)
 		return false;
-	*ret_exit = (int)strtol(data + sizeof head - 1, &end, 10);
-	if (end != data + sizeof head + 2 || *end != '\n')
+	*ret_exit = (int)read_number(data + head_len, digits);
+	if (*ret_exit < 0)
 		return false;
-	*ret_pieces = (struct once_pieces){end + 1, data + len};
+	*ret_pieces = (struct once_pieces){data + head_len + digits + 1, data + len};
 	return true;
 }
 
 bool once_pieces_next(struct once_pieces *pieces, bool *ret_error, const char **ret_data, size_t *ret_len)
 {
-	char *end;
+	const size_t kind = sizeof "out " - 1, digits = HEAD_BYTES - sizeof "out \n" + 1;
 
 	if (pieces->end - pieces->at < (ptrdiff_t)HEAD_BYTES)
 		return false;
-	*ret_error = *pieces->at == 'e';
-	*ret_len = (size_t)strtoull(pieces->at + 4, &end, 10);
-	if (*end != '\n' || *ret_len > (size_t)(pieces->end - end - 1))
+	long long length = read_number(pieces->at + kind, digits);
+	if (length < 0 || length > pieces->end - pieces->at - (ptrdiff_t)HEAD_BYTES)
 		return false;
-	*ret_data = end + 1;
+	*ret_error = *pieces->at == 'e';
+	*ret_len = (size_t)length;
+	*ret_data = pieces->at + HEAD_BYTES;
 	pieces->at = *ret_data + *ret_len;
 	return true;
 }

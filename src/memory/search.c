@@ -159,7 +159,8 @@ static int read_question(struct search *search, struct slice query, struct bobbi
 		code = want_relations(search, folded.data, error);
 	buffer_release(&folded);
 	/* Rare ones first: common ones may not be needed. */
-	qsort(question->wanted, question->count, sizeof *question->wanted, by_facts);
+	if (question->count)
+		qsort(question->wanted, question->count, sizeof *question->wanted, by_facts);
 	return code;
 }
 
@@ -310,7 +311,8 @@ static void rank(struct search *search)
 		search->candidates[kept++] = candidate;
 	}
 	search->count = kept;
-	qsort(search->candidates, kept, sizeof *search->candidates, by_score);
+	if (kept)
+		qsort(search->candidates, kept, sizeof *search->candidates, by_score);
 }
 
 static int read_fact(struct search *search, int64_t id, struct fact_row *ret_row, struct bobbin_error *error)
@@ -380,7 +382,8 @@ static int look(struct search *search, struct fact_row *rows, struct bobbin_erro
 	}
 	if (code < 0)
 		return code;
-	qsort(search->candidates, search->count, sizeof *search->candidates, by_score);
+	if (search->count)
+		qsort(search->candidates, search->count, sizeof *search->candidates, by_score);
 	if (limit < search->count)
 		search->count = limit;
 	for (size_t i = 0; i < search->count && code >= 0; i++)
