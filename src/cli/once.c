@@ -304,7 +304,12 @@ static char *reference_of(const struct recording *recording)
 		for (size_t i = 0; i < len; i++)
 			if (data[i] <= ' ' || data[i] > '~')
 				return NULL;
-		return strndup(data, len);
+		char *reference = malloc(len + 1);
+		if (reference) {
+			memcpy(reference, data, len);
+			reference[len] = '\0';
+		}
+		return reference;
 	}
 	return NULL;
 }

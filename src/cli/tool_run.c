@@ -170,7 +170,14 @@ static int say(char **ret_text, const char *format, ...)
 
 static char *copy_of(const void *data, size_t len)
 {
-	return strndup(len ? data : "", len);
+	char *copy = malloc(len + 1);
+
+	if (!copy)
+		return NULL;
+	if (len)
+		memcpy(copy, data, len);
+	copy[len] = '\0';
+	return copy;
 }
 
 /* The end of a command without a journal, or once it is recorded. */
