@@ -106,27 +106,6 @@ static const char *const SQL[SQL_COUNT] = {
 		     " ORDER BY f.said_ns DESC, f.id DESC LIMIT ?5",
 };
 
-/* Whether the tables are there as this version knows them: reading then takes no lock of writers. */
-static bool is_current(sqlite3 *database)
-{
-	sqlite3_stmt *statement;
-	bool current = false;
-
-	if (database_prepare(database, "SELECT version FROM rooms WHERE name = 'memory'", &statement, NULL) < 0)
-		return false;
-	if (database_step(statement, NULL) == 1)
-		current = sqlite3_column_int(statement, 0) == sizeof TABLES / sizeof *TABLES;
-	sqlite3_finalize(statement);
-	return current;
-}
-
-static int open_tables(struct memory *memory, struct bobbin_error *error)
-{
-	if (is_current(memory->database))
-		return 0;
-	return database_tables(memory->database, "memory", TABLES, sizeof TABLES / sizeof *TABLES, error);
-}
-
 /* Letters that no ending of a word can be cut from, and that fold into nothing else: digits. */
 static char *owner_term(struct slice owner)
 {
@@ -170,7 +149,7 @@ int memory_open(struct store *store, struct slice owner, bool create, struct mem
 	if (code == 0)
 		code = database_open(store, create, &memory->database, error);
 	if (code == 0)
-		code = open_tables(memory, error);
+		code = database_tables(memory->database, "memory", TABLES, sizeof TABLES / sizeof *TABLES, error);
 	if (code == 0) /* what is removed is overwritten */
 		code = database_run(memory->database, "PRAGMA secure_delete = ON", error);
 	if (code < 0) {

@@ -39,11 +39,11 @@ static const char WEAK_WORDS[] =
 	"mag mogen magst liebe mochte mochtest brauche machen macht gehen weiss immer nie jetzt heute aime aimer veux faire "
 	"gusta quiero hacer son war die hat bin comment pour ton sin chi dove ";
 
-static bool has(const char *list, struct slice word)
+static bool has(struct slice list, struct slice word)
 {
-	const char *at = list;
+	const char *end = list.data + list.len;
 
-	for (; (at = memchr(at, word.data[0], strlen(at))); at++)
+	for (const char *at = list.data; (at = memchr(at, word.data[0], (size_t)(end - at))); at++)
 		if (at[-1] == ' ' && strncmp(at, word.data, word.len) == 0 && at[word.len] == ' ')
 			return true;
 	return false;
@@ -51,9 +51,11 @@ static bool has(const char *list, struct slice word)
 
 float stop_weight(struct slice word)
 {
-	if (word.len == 0 || has(STOP_WORDS, word))
+	const struct slice stop = {STOP_WORDS, sizeof STOP_WORDS - 1}, weak = {WEAK_WORDS, sizeof WEAK_WORDS - 1};
+
+	if (word.len == 0 || has(stop, word))
 		return 0;
-	return has(WEAK_WORDS, word) ? 0.4f : 1;
+	return has(weak, word) ? 0.4f : 1;
 }
 
 /* Longer ones before what they begin with. */

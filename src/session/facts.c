@@ -294,7 +294,7 @@ int bobbin_session_learn(bobbin_session *session, struct bobbin_learned *ret_lea
 		return code;
 	if (session->store->read_only)
 		return error_set(error, BOBBIN_EREADONLY, "the store was opened for reading only");
-	code = memory_open(session->store->store, slice_of(log_info(session->log)->owner), true, &memory, error);
+	code = facts_memory(session, true, &memory, error);
 	if (code < 0)
 		return code;
 	uint32_t count = log_node_count(session->log);
@@ -305,7 +305,6 @@ int bobbin_session_learn(bobbin_session *session, struct bobbin_learned *ret_lea
 		messages++;
 		code = facts_learn(session, memory, at, &taken, error);
 	}
-	memory_close(memory);
 	if (code == 0 && ret_learned)
 		*ret_learned = (struct bobbin_learned){messages, taken.kept, taken.candidates, taken.merged, taken.buried};
 	return code;

@@ -21,8 +21,12 @@ struct facts_shown {
 int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct arena *arena,
 	struct facts_shown *ret_shown, struct bobbin_error *error);
 
-/* Learns from one message of the session's own; nothing if nobody typed it. */
+/* The facts of the session's owner, on a connection that the session keeps: opening one takes longer than asking it. The session
+ * closes it. BOBBIN_ENOTFOUND without `create` if the store has no facts, and what memory_open says. */
 struct memory;
+int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error);
+
+/* Learns from one message of the session's own; nothing if nobody typed it. */
 struct memory_taken;
 int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, struct memory_taken *taken,
 	struct bobbin_error *error);

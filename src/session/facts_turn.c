@@ -126,6 +126,16 @@ static int find(bobbin_session *session, struct memory *memory, uint32_t node, c
 	return code;
 }
 
+int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error)
+{
+	struct slice owner = slice_of(log_info(session->log)->owner);
+	int code = session->memory ? 0 : memory_open(session->store->store, owner, create, &session->memory, error);
+
+	if (code == 0)
+		*ret_memory = session->memory;
+	return code;
+}
+
 int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct arena *arena,
 	struct facts_shown *ret_shown, struct bobbin_error *error)
 {
@@ -138,13 +148,11 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	*ret_shown = (struct facts_shown){{"", 0}, NULL};
 	if (!owner.len || node == NODE_NONE)
 		return 0;
-	code = memory_open(session->store->store, owner, false, &memory, &why);
+	code = facts_memory(session, false, &memory, &why);
 	if (code == BOBBIN_ENOTFOUND)
 		return 0;
-	if (code == 0) {
+	if (code == 0)
 		code = find(session, memory, node, wanted, arena, ret_shown, &why);
-		memory_close(memory);
-	}
 	if (code == BOBBIN_ENOMEM)
 		return error_set(error, code, "%s", why.message);
 	if (code < 0)
@@ -221,10 +229,6 @@ int facts_learn_turn(bobbin_session *session, uint32_t node, struct memory_taken
 
 	if (!owner.len || typed == NODE_NONE)
 		return 0;
-	code = memory_open(session->store->store, owner, true, &memory, error);
-	if (code < 0)
-		return code;
-	code = facts_learn(session, memory, typed, taken, error);
-	memory_close(memory);
-	return code;
+	code = facts_memory(session, true, &memory, error);
+	return code < 0 ? code : facts_learn(session, memory, typed, taken, error);
 }

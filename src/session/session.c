@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "memory/memory.h"
 #include "session/segments.h"
 #include "session/usage.h"
 #include "session/workspace.h"
@@ -101,9 +102,11 @@ void bobbin_session_close(bobbin_session *session)
 {
 	if (!session)
 		return;
-	if (session->process == platform_process()) /* in a child the meta file is the
-						       parent's to write */
+	/* In a child the meta file is the parent's to write, and the database's connection must not be touched. */
+	if (session->process == platform_process()) {
 		close_log(session);
+		memory_close(session->memory);
+	}
 	segments_free(session->segments);
 	mem_free(session);
 }

@@ -172,27 +172,42 @@ int database_step(sqlite3_stmt *statement, struct bobbin_error *error)
 		       : database_error(sqlite3_db_handle(statement), error, "using the database");
 }
 
-/* The version of a room's tables; 0 if it has none. */
-static int version_of(sqlite3 *database, const char *room, unsigned *ret_version, struct bobbin_error *error)
+/* The one number that a statement about a name gives; 0 if it gives none. */
+static int ask_number(sqlite3 *database, const char *sql, const char *name, unsigned *ret_number,
+	struct bobbin_error *error)
 {
 	sqlite3_stmt *statement;
-	int code = database_run(database,
-		"CREATE TABLE IF NOT EXISTS rooms (name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT "
-		"ROWID",
-		error);
+	int code = database_prepare(database, sql, &statement, error);
 
-	*ret_version = 0;
-	if (code == 0)
-		code = database_prepare(
-			database, "SELECT version FROM rooms WHERE name = ?1", &statement, error);
+	*ret_number = 0;
 	if (code < 0)
 		return code;
-	sqlite3_bind_text(statement, 1, room, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 	code = database_step(statement, error);
 	if (code == 1)
-		*ret_version = (unsigned)sqlite3_column_int(statement, 0);
+		*ret_number = (unsigned)sqlite3_column_int(statement, 0);
 	sqlite3_finalize(statement);
 	return code < 0 ? code : 0;
+}
+
+/* The version of a room's tables; 0 if it has none. Only reads. */
+static int version_of(sqlite3 *database, const char *room, unsigned *ret_version, struct bobbin_error *error)
+{
+	int code = ask_number(
+		database, "SELECT count(*) FROM sqlite_schema WHERE name = ?1", "rooms", ret_version, error);
+
+	if (code < 0 || !*ret_version)
+		return code;
+	return ask_number(database, "SELECT version FROM rooms WHERE name = ?1", room, ret_version, error);
+}
+
+static int check_version(const char *room, unsigned version, unsigned known, struct bobbin_error *error)
+{
+	if (version <= known)
+		return 0;
+	return error_set(error, BOBBIN_EREADONLY,
+		"%s holds tables of a newer version (%s %u; this bobbin knows %u): use a newer bobbin",
+		DATABASE_NAME, room, version, known);
 }
 
 static int set_version(sqlite3 *database, const char *room, unsigned version, struct bobbin_error *error)
@@ -210,29 +225,39 @@ static int set_version(sqlite3 *database, const char *room, unsigned version, st
 	return code;
 }
 
+/* Within a transaction: another process may have done it since the version was looked at. */
 static int bring_up(sqlite3 *database, const char *room, const char *const *steps, unsigned count,
 	struct bobbin_error *error)
 {
-	unsigned version;
-	int code = version_of(database, room, &version, error);
+	unsigned version = 0;
+	int code = database_run(database,
+		"CREATE TABLE IF NOT EXISTS rooms (name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT "
+		"ROWID",
+		error);
 
-	if (code < 0)
+	if (code == 0)
+		code = version_of(database, room, &version, error);
+	if (code == 0)
+		code = check_version(room, version, count, error);
+	if (code < 0 || version == count)
 		return code;
-	if (version > count)
-		return error_set(error, BOBBIN_EREADONLY,
-			"%s holds tables of a newer version (%s %u; this bobbin knows %u): use a newer "
-			"bobbin",
-			DATABASE_NAME, room, version, count);
 	for (unsigned i = version; i < count && code == 0; i++)
 		code = database_run(database, steps[i], error);
-	return code == 0 && version < count ? set_version(database, room, count, error) : code;
+	return code == 0 ? set_version(database, room, count, error) : code;
 }
 
 int database_tables(sqlite3 *database, const char *room, const char *const *steps, unsigned count,
 	struct bobbin_error *error)
 {
-	int code = database_run(database, "BEGIN IMMEDIATE", error);
+	unsigned version = 0;
+	int code = version_of(database, room, &version, error);
 
+	if (code == 0)
+		code = check_version(room, version, count, error);
+	/* Almost always they are there: a reader must not wait for the lock of writers to learn that. */
+	if (code < 0 || version == count)
+		return code;
+	code = database_run(database, "BEGIN IMMEDIATE", error);
 	if (code < 0)
 		return code;
 	code = bring_up(database, room, steps, count, error);

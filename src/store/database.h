@@ -29,7 +29,8 @@ void database_close(sqlite3 *database); /* NULL allowed */
 
 /*
  * Sees to the tables of a room: `steps[i]` is the SQL that brings version i to version i + 1, so `count` is today's version.
- * All of it happens in one transaction, once. BOBBIN_EREADONLY if they are of a newer version.
+ * All of it happens in one transaction, once; where they are of today's version, nothing is locked. BOBBIN_EREADONLY if
+ * they are of a newer one.
  */
 int database_tables(sqlite3 *database, const char *room, const char *const *steps, unsigned count,
 	struct bobbin_error *error);

@@ -122,6 +122,25 @@ static void tables__are_brought_up_once(void **state)
 	world_close(&world);
 }
 
+static void tables__that_are_there_are_not_waited_for(void **state)
+{
+	struct world world;
+	(void)state;
+
+	world_open(&world, STORE_SYNC_FULL);
+	sqlite3 *writer = open_database(&world);
+	assert_int_equal(database_tables(writer, "notes", STEPS, 2, &world.error), 0);
+	assert_int_equal(database_run(writer, "BEGIN IMMEDIATE", &world.error), 0);
+	sqlite3 *reader = open_database(&world);
+	sqlite3_busy_timeout(reader, 0);
+	assert_int_equal(database_tables(reader, "notes", STEPS, 2, &world.error), 0);
+	assert_int_equal(database_tables(reader, "notes", STEPS, 1, &world.error), BOBBIN_EREADONLY);
+	assert_int_equal(database_tables(reader, "others", STEPS, 1, &world.error), BOBBIN_EBUSY);
+	database_close(reader);
+	database_close(writer);
+	world_close(&world);
+}
+
 static void tables__step_that_fails_leaves_the_old_version(void **state)
 {
 	static const char *const broken[] = {
@@ -251,6 +270,7 @@ int main(void)
 		cmocka_unit_test(database__link_in_its_place_is_refused),
 		cmocka_unit_test(database__that_is_none_is_corrupt),
 		cmocka_unit_test(tables__are_brought_up_once),
+		cmocka_unit_test(tables__that_are_there_are_not_waited_for),
 		cmocka_unit_test(tables__step_that_fails_leaves_the_old_version),
 		cmocka_unit_test(database__many_openers_at_once),
 		cmocka_unit_test(check__finds_what_was_changed_inside),
