@@ -4,7 +4,7 @@
  * one message with more blocks, and results are blocks of the user message that follows their calls. Blocks
  * that Anthropic signed go out byte for byte; thinking without a signature does not.
  */
-#include "transcript/export_writer.h"
+#include "transcript/export_parts.h"
 
 static int begin(struct export *export)
 {
@@ -12,22 +12,12 @@ static int begin(struct export *export)
 	return 0;
 }
 
-static void close_message(struct export *export)
-{
-	if (export->open == OPEN_NONE)
-		return;
-	json_end_array(&export->json);
-	json_end_object(&export->json);
-	export->open = OPEN_NONE;
-}
-
 static void open_message(struct export *export, enum export_open_message role)
 {
 	if (export->open == role)
 		return;
-	close_message(export);
-	buffer_add_text(export->out, export->entries++ ? ",\n" : "\n");
-	export->json.comma = false;
+	export_close_message(export);
+	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "role", role == OPEN_USER ? "user" : "assistant");
 	json_key(&export->json, "content");
@@ -42,53 +32,6 @@ static bool is_blank(const struct json *string)
 			!(string->text[i] == '\\' && strchr("nrt", string->text[i + 1]) && ++i))
 			return false;
 	return true;
-}
-
-static void add_text(struct export *export, const struct json *text)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "text");
-	json_key(&export->json, "text");
-	export_string(export, text);
-	json_end_object(&export->json);
-}
-
-static void add_image(struct export *export, const struct export_image *image)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "image");
-	json_key(&export->json, "source");
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", image->url.len ? "url" : "base64");
-	if (image->url.len) {
-		json_member_string(&export->json, "url", image->url);
-	} else {
-		json_member_string(&export->json, "media_type", image->media_type);
-		json_member_string(&export->json, "data", image->data);
-	}
-	json_end_object(&export->json);
-	json_end_object(&export->json);
-}
-
-static void add_call(struct export *export, const struct block *call)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "tool_use");
-	json_member_string(&export->json, "id", call->call_id);
-	json_member_string(&export->json, "name", call->call_name);
-	json_key(&export->json, "input");
-	export_arguments_object(export, call);
-	json_end_object(&export->json);
-}
-
-static bool is_signed(const struct json *block)
-{
-	struct json type, signature;
-
-	json_get(block, "type", &type);
-	return json_string_is(&type, "redacted_thinking") ||
-	       (json_string_is(&type, "thinking") && json_get(block, "signature", &signature) &&
-		       signature.type == JSON_STRING && signature.len > 2);
 }
 
 static bool goes_out(struct export *export, const struct message *message, const struct block *block)
@@ -108,7 +51,7 @@ static bool goes_out(struct export *export, const struct message *message, const
 		lost = "images that cannot be read";
 		break;
 	case BLOCK_SEALED:
-		if (is_signed(&block->value))
+		if (export_is_signed(&block->value))
 			return true;
 		lost = "thinking without a signature of this provider";
 		break;
@@ -127,11 +70,11 @@ static void add_block(struct export *export, const struct block *block)
 	struct export_image image;
 
 	if (block->type == BLOCK_TEXT)
-		add_text(export, &block->text);
+		export_text_part(export, "text", &block->text);
 	else if (block->type == BLOCK_IMAGE && export_image(export, block, &image))
-		add_image(export, &image);
+		export_image_source(export, &image);
 	else if (block->type == BLOCK_CALL)
-		add_call(export, block);
+		export_tool_use(export, block);
 	else
 		json_add_value(&export->json, &block->value);
 }
@@ -179,7 +122,7 @@ static int message(struct export *export, const struct export_item *item)
 
 static int end(struct export *export)
 {
-	close_message(export);
+	export_close_message(export);
 	buffer_add_text(export->out, "\n]}\n");
 	return 0;
 }

@@ -11,7 +11,7 @@
  */
 #include "base/alloc.h"
 #include "transcript/export_ids.h"
-#include "transcript/export_writer.h"
+#include "transcript/export_parts.h"
 
 #define VERSION_UNKNOWN                                                                                      \
 	"2.1.56" /* the client whose lines these are like; a session of the client has its own */
@@ -80,32 +80,6 @@ static void end_line(struct export *export)
 	buffer_add_char(export->out, '\n');
 }
 
-static void add_text(struct export *export, const struct json *text)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "text");
-	json_key(&export->json, "text");
-	export_string(export, text);
-	json_end_object(&export->json);
-}
-
-static void add_image(struct export *export, const struct export_image *image)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "image");
-	json_key(&export->json, "source");
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", image->url.len ? "url" : "base64");
-	if (image->url.len)
-		json_member_string(&export->json, "url", image->url);
-	else
-		json_member_string(&export->json, "media_type", image->media_type);
-	if (!image->url.len)
-		json_member_string(&export->json, "data", image->data);
-	json_end_object(&export->json);
-	json_end_object(&export->json);
-}
-
 /* Texts and pictures of a user's message or of a result, as a list; one text is a string. */
 static int add_content(struct export *export, const struct message *message)
 {
@@ -121,9 +95,9 @@ static int add_content(struct export *export, const struct message *message)
 	block_iter_init(&iter, message, &export->arena);
 	while (block_iter_next(&iter, &block))
 		if (block.type == BLOCK_TEXT)
-			add_text(export, &block.text);
+			export_text_part(export, "text", &block.text);
 		else if (block.type == BLOCK_IMAGE && export_image(export, &block, &image))
-			add_image(export, &image);
+			export_image_source(export, &image);
 		else if (block.type == BLOCK_UNKNOWN && message->origin != ORIGIN_SUMMARY)
 			json_add_value(&export->json, &block.value);
 		else
@@ -195,28 +169,12 @@ static int result(struct export *export, const struct export_item *item)
 	return code;
 }
 
-static bool is_signed(const struct json *block)
-{
-	struct json type, signature;
-
-	json_get(block, "type", &type);
-	return json_string_is(&type, "redacted_thinking") ||
-	       (json_string_is(&type, "thinking") && json_get(block, "signature", &signature) &&
-		       signature.type == JSON_STRING && signature.len > 2);
-}
-
 static void add_reply_block(struct export *export, const struct block *block)
 {
 	if (block->type == BLOCK_TEXT) {
-		add_text(export, &block->text);
+		export_text_part(export, "text", &block->text);
 	} else if (block->type == BLOCK_CALL) {
-		json_begin_object(&export->json);
-		json_member_text(&export->json, "type", "tool_use");
-		json_member_string(&export->json, "id", block->call_id);
-		json_member_string(&export->json, "name", block->call_name);
-		json_key(&export->json, "input");
-		export_arguments_object(export, block);
-		json_end_object(&export->json);
+		export_tool_use(export, block);
 	} else {
 		json_add_value(&export->json, &block->value);
 	}
@@ -255,7 +213,7 @@ static void add_reply_head(struct export *export, const struct export_item *item
 
 static bool goes_out(struct export *export, const struct block *block)
 {
-	if (block->type == BLOCK_SEALED && !is_signed(&block->value)) {
+	if (block->type == BLOCK_SEALED && !export_is_signed(&block->value)) {
 		export_lose(export, "thinking without a signature of this provider");
 		return false;
 	}

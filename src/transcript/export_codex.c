@@ -7,7 +7,7 @@
  */
 #include "base/platform.h"
 #include "transcript/export_ids.h"
-#include "transcript/export_writer.h"
+#include "transcript/export_parts.h"
 
 #define VERSION_LIKE "0.142.0" /* the client whose records these are like */
 
@@ -47,24 +47,6 @@ static void add_meta(struct export *export, struct slice time)
 	end_record(export);
 }
 
-static void add_image(struct export *export, const struct export_image *image)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "input_image");
-	json_key(&export->json, "image_url");
-	export_image_url(export, image);
-	json_end_object(&export->json);
-}
-
-static void add_text(struct export *export, const char *type, const struct json *text)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", type);
-	json_key(&export->json, "text");
-	export_string(export, text);
-	json_end_object(&export->json);
-}
-
 /* The same text for the screen. */
 static void add_event(struct export *export, const struct message *message, struct slice time)
 {
@@ -99,12 +81,8 @@ static void open_message(struct export *export, struct slice time, enum message_
 
 static void close_message(struct export *export)
 {
-	if (export->open == OPEN_NONE)
-		return;
-	json_end_array(&export->json);
-	json_end_object(&export->json);
-	end_record(export);
-	export->open = OPEN_NONE;
+	if (export_close_message(export))
+		end_record(export);
 }
 
 static void add_item(struct export *export, struct slice time, const struct json *item)
@@ -174,12 +152,12 @@ static void add_block(
 	json_get(&block->value, "type", &type);
 	if (block->type == BLOCK_TEXT) {
 		open_message(export, time, message->role);
-		add_text(
+		export_text_part(
 			export, message->role == ROLE_ASSISTANT ? "output_text" : "input_text", &block->text);
 	} else if (block->type == BLOCK_IMAGE && message->role == ROLE_USER &&
 		   export_image(export, block, &image)) {
 		open_message(export, time, message->role);
-		add_image(export, &image);
+		export_input_image(export, &image);
 	} else if (block->type == BLOCK_CALL) {
 		add_call(export, time, block);
 	} else if ((block->type == BLOCK_SEALED && json_string_is(&type, "reasoning")) ||
@@ -194,14 +172,6 @@ static void add_block(
 
 static int add_result(struct export *export, const struct message *message, struct slice time)
 {
-	struct block_iter iter;
-	struct block block;
-	struct export_image image;
-	bool images = false;
-
-	block_iter_init(&iter, message, &export->arena);
-	while (block_iter_next(&iter, &block))
-		images |= block.type == BLOCK_IMAGE && export_image(export, &block, &image);
 	if (message->is_error)
 		export_lose(export, "marks that a result is an error");
 	begin_record(export, time, "response_item");
@@ -211,22 +181,10 @@ static int add_result(struct export *export, const struct message *message, stru
 							  : "function_call_output");
 	json_member_string(&export->json, "call_id", message->tool_call_id);
 	json_key(&export->json, "output");
-	if (images) {
-		json_begin_array(&export->json);
-		block_iter_init(&iter, message, &export->arena);
-		while (block_iter_next(&iter, &block))
-			if (block.type == BLOCK_TEXT)
-				add_text(export, "input_text", &block.text);
-			else if (block.type == BLOCK_IMAGE && export_image(export, &block, &image))
-				add_image(export, &image);
-		json_end_array(&export->json);
-	} else {
-		export_join_texts(export, message, false);
-		export_text(export, buffer_slice(&export->text));
-	}
+	int code = export_call_output(export, message);
 	json_end_object(&export->json);
 	end_record(export);
-	return iter.error;
+	return code;
 }
 
 /* A compaction of the client's own, as it was: what it goes on with is in the record. */

@@ -5,7 +5,7 @@
  * follow in a user message when the batch is over. Thinking has no place here, nor has the mark of a failed
  * result.
  */
-#include "transcript/export_writer.h"
+#include "transcript/export_parts.h"
 
 static int begin(struct export *export)
 {
@@ -15,8 +15,7 @@ static int begin(struct export *export)
 
 static void begin_message(struct export *export, const char *role)
 {
-	buffer_add_text(export->out, export->entries++ ? ",\n" : "\n");
-	export->json.comma = false;
+	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "role", role);
 }
@@ -65,11 +64,7 @@ static void add_part(struct export *export, const struct block *block)
 	struct export_image image;
 
 	if (block->type == BLOCK_TEXT) {
-		json_begin_object(&export->json);
-		json_member_text(&export->json, "type", "text");
-		json_key(&export->json, "text");
-		export_string(export, &block->text);
-		json_end_object(&export->json);
+		export_text_part(export, "text", &block->text);
 	} else if (block->type == BLOCK_IMAGE && export_image(export, block, &image)) {
 		add_image_part(export, &image);
 	} else if (block->type != BLOCK_CALL) {

@@ -4,7 +4,7 @@
  * reasoning, calls and results are items of their own, in their order. Sealed reasoning goes out as it came,
  * thinking of other products does not.
  */
-#include "transcript/export_writer.h"
+#include "transcript/export_parts.h"
 
 static int begin(struct export *export)
 {
@@ -12,26 +12,11 @@ static int begin(struct export *export)
 	return 0;
 }
 
-static void begin_item(struct export *export)
-{
-	buffer_add_text(export->out, export->entries++ ? ",\n" : "\n");
-	export->json.comma = false;
-}
-
-static void close_message(struct export *export)
-{
-	if (export->open == OPEN_NONE)
-		return;
-	json_end_array(&export->json);
-	json_end_object(&export->json);
-	export->open = OPEN_NONE;
-}
-
 static void open_message(struct export *export, enum message_role role)
 {
 	if (export->open != OPEN_NONE)
 		return;
-	begin_item(export);
+	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "message");
 	json_member_text(&export->json, "role", message_role_text(role));
@@ -40,28 +25,10 @@ static void open_message(struct export *export, enum message_role role)
 	export->open = role == ROLE_ASSISTANT ? OPEN_ASSISTANT : OPEN_USER;
 }
 
-static void add_text(struct export *export, enum message_role role, const struct json *text)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", role == ROLE_ASSISTANT ? "output_text" : "input_text");
-	json_key(&export->json, "text");
-	export_string(export, text);
-	json_end_object(&export->json);
-}
-
-static void add_image(struct export *export, const struct export_image *image)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "input_image");
-	json_key(&export->json, "image_url");
-	export_image_url(export, image);
-	json_end_object(&export->json);
-}
-
 static void add_call(struct export *export, const struct block *call)
 {
-	close_message(export);
-	begin_item(export);
+	export_close_message(export);
+	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "function_call");
 	json_member_string(&export->json, "call_id", call->call_id);
@@ -80,8 +47,8 @@ static void add_sealed(struct export *export, const struct block *block)
 		export_lose(export, "thinking");
 		return;
 	}
-	close_message(export);
-	begin_item(export);
+	export_close_message(export);
+	export_next_entry(export);
 	json_add_value(&export->json, &block->value);
 }
 
@@ -92,7 +59,7 @@ static void add_block(struct export *export, enum message_role role, const struc
 	switch (block->type) {
 	case BLOCK_TEXT:
 		open_message(export, role);
-		add_text(export, role, &block->text);
+		export_text_part(export, role == ROLE_ASSISTANT ? "output_text" : "input_text", &block->text);
 		break;
 	case BLOCK_CALL:
 		add_call(export, block);
@@ -103,14 +70,14 @@ static void add_block(struct export *export, enum message_role role, const struc
 	case BLOCK_IMAGE:
 		if (role == ROLE_USER && export_image(export, block, &image)) {
 			open_message(export, role);
-			add_image(export, &image);
+			export_input_image(export, &image);
 			break;
 		}
 		/* fall through */
 	default:
 		if (export_is_item(&block->value)) {
-			close_message(export);
-			begin_item(export);
+			export_close_message(export);
+			export_next_entry(export);
 			json_add_value(&export->json, &block->value);
 			break;
 		}
@@ -119,38 +86,18 @@ static void add_block(struct export *export, enum message_role role, const struc
 	}
 }
 
-/* A result is a string, or a list where there are pictures. */
-static void add_result(struct export *export, const struct message *message)
+static int add_result(struct export *export, const struct message *message)
 {
-	struct block_iter iter;
-	struct block block;
-	struct export_image image;
-	bool list = false;
-
-	block_iter_init(&iter, message, &export->arena);
-	while (block_iter_next(&iter, &block))
-		list |= block.type == BLOCK_IMAGE && export_image(export, &block, &image);
 	if (message->is_error)
 		export_lose(export, "marks that a result is an error");
-	begin_item(export);
+	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "function_call_output");
 	json_member_string(&export->json, "call_id", message->tool_call_id);
 	json_key(&export->json, "output");
-	if (!list) {
-		export_join_texts(export, message, false);
-		export_text(export, buffer_slice(&export->text));
-	} else {
-		json_begin_array(&export->json);
-		block_iter_init(&iter, message, &export->arena);
-		while (block_iter_next(&iter, &block))
-			if (block.type == BLOCK_TEXT)
-				add_text(export, ROLE_TOOL, &block.text);
-			else if (block.type == BLOCK_IMAGE && export_image(export, &block, &image))
-				add_image(export, &image);
-		json_end_array(&export->json);
-	}
+	int code = export_call_output(export, message);
 	json_end_object(&export->json);
+	return code;
 }
 
 static int message(struct export *export, const struct export_item *item)
@@ -159,14 +106,12 @@ static int message(struct export *export, const struct export_item *item)
 	struct block block;
 
 	export_lose_origin(export, item->message);
-	if (item->message->role == ROLE_TOOL) {
-		add_result(export, item->message);
-		return 0;
-	}
+	if (item->message->role == ROLE_TOOL)
+		return add_result(export, item->message);
 	block_iter_init(&iter, item->message, &export->arena);
 	while (block_iter_next(&iter, &block))
 		add_block(export, item->message->role, &block);
-	close_message(export);
+	export_close_message(export);
 	return iter.error;
 }
 

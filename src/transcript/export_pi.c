@@ -8,7 +8,7 @@
  */
 #include "base/platform.h"
 #include "transcript/export_ids.h"
-#include "transcript/export_writer.h"
+#include "transcript/export_parts.h"
 
 /* Made-up usage: pi adds it up, so it must be numbers. */
 #define NO_USAGE                                                                                             \
@@ -96,15 +96,6 @@ static void add_timestamp(struct export *export, const struct message *message)
 	buffer_release(&digits);
 }
 
-static void add_text(struct export *export, const struct json *text)
-{
-	json_begin_object(&export->json);
-	json_member_text(&export->json, "type", "text");
-	json_key(&export->json, "text");
-	export_string(export, text);
-	json_end_object(&export->json);
-}
-
 static void add_thinking(struct export *export, const struct json *block)
 {
 	struct json type, text, signature;
@@ -144,7 +135,7 @@ static void add_block(struct export *export, const struct block *block)
 	struct export_image image;
 
 	if (block->type == BLOCK_TEXT) {
-		add_text(export, &block->text);
+		export_text_part(export, "text", &block->text);
 	} else if (block->type == BLOCK_CALL) {
 		add_call(export, block);
 	} else if (block->type == BLOCK_SEALED) {
