@@ -405,36 +405,10 @@ bool import_is_anthropic_messages(const struct import_probe *probe)
 	       (json_get(&probe->first, "request", &request) && is_request(&request));
 }
 
-static int read_lines(struct anthropic *anthropic)
+static int read_any(void *reader, const struct json *value, struct place place)
 {
-	struct import_lines lines;
-	struct json value;
-	struct place place;
-	int rc;
-
-	import_lines_init(&lines, anthropic->import, anthropic->data, anthropic->len);
-	while ((rc = import_lines_next(&lines, &value, &place)) > 0) {
-		if ((rc = read_value(anthropic, &value)) < 0)
-			return rc;
-	}
-	return rc;
-}
-
-/* A document, or values of which the first is whole and others follow. */
-static int read_file(struct anthropic *anthropic, struct bobbin_error *error)
-{
-	struct json value;
-	size_t used;
-	int rc = json_parse_prefix(anthropic->data, anthropic->len, &value, &used, NULL);
-
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	while (!rc && used < anthropic->len && import_is_space(anthropic->data[used]))
-		used++;
-	if (!rc && used < anthropic->len)
-		return read_lines(anthropic);
-	rc = import_document(anthropic->import, anthropic->data, anthropic->len, &value, error);
-	return rc ? rc : read_value(anthropic, &value);
+	(void)place;
+	return read_value(reader, value);
 }
 
 int import_anthropic_messages(struct import *import, const char *data, size_t len, struct bobbin_error *error)
@@ -446,7 +420,7 @@ int import_anthropic_messages(struct import *import, const char *data, size_t le
 		.key = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
 
 	builder_init(&anthropic.builder, import);
-	int rc = read_file(&anthropic, error);
+	int rc = import_values(import, data, len, read_any, &anthropic, error);
 	if (!rc)
 		rc = end_conversation(&anthropic);
 	if (!rc && !import->conversation_count)

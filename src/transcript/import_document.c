@@ -248,6 +248,38 @@ int import_document(struct import *import, const char *data, size_t len, struct 
 	return rc;
 }
 
+bool import_has_many(const char *data, size_t len)
+{
+	struct json value;
+	size_t used;
+
+	if (json_parse_prefix(data, len, &value, &used, NULL) < 0)
+		return false;
+	while (used < len && import_is_space(data[used]))
+		used++;
+	return used < len;
+}
+
+int import_values(struct import *import, const char *data, size_t len,
+	int (*read)(void *reader, const struct json *value, struct place place), void *reader,
+	struct bobbin_error *error)
+{
+	struct import_lines lines;
+	struct json value;
+	struct place place = {0, 0};
+	int rc;
+
+	if (!import_has_many(data, len)) {
+		rc = import_document(import, data, len, &value, error);
+		return rc ? rc : read(reader, &value, place);
+	}
+	import_lines_init(&lines, import, data, len);
+	while ((rc = import_lines_next(&lines, &value, &place)) > 0)
+		if ((rc = read(reader, &value, place)) < 0)
+			return rc;
+	return rc;
+}
+
 struct place import_document_place(const char *data, size_t len, const struct json *value)
 {
 	if (value->text < data || value->text >= data + len)

@@ -386,16 +386,10 @@ static int read_file(struct session *session, struct bobbin_error *error)
 {
 	struct gemini *gemini = &session->gemini;
 	struct json value, list;
-	size_t used;
-	int rc = json_parse_prefix(gemini->data, gemini->len, &value, &used, NULL);
 
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	while (!rc && used < gemini->len && import_is_space(gemini->data[used]))
-		used++;
-	if (!rc && used < gemini->len)
+	if (import_has_many(gemini->data, gemini->len))
 		return read_lines(session, error);
-	rc = import_document(gemini->import, gemini->data, gemini->len, &value, error);
+	int rc = import_document(gemini->import, gemini->data, gemini->len, &value, error);
 	if (rc)
 		return rc;
 	if (value.type == JSON_ARRAY)

@@ -212,26 +212,18 @@ static int walk(struct lang *lang, const struct json *value)
 	return read_whole(lang, &kwargs, class);
 }
 
+static int read_any(void *reader, const struct json *value, struct place place)
+{
+	struct lang *lang = reader;
+
+	lang->place = place;
+	return walk(lang, value);
+}
+
 static int read_all(struct lang *lang, const char *data, size_t len, struct bobbin_error *error)
 {
-	struct import_lines lines;
-	struct json value;
-	size_t used;
-	int rc;
+	int rc = import_values(lang->builder.import, data, len, read_any, lang, error);
 
-	/* Several values, one a line; or one document, also a damaged one. */
-	if (json_parse(data, len, &value, NULL) < 0 &&
-		json_parse_prefix(data, len, &value, &used, NULL) == 0) {
-		import_lines_init(&lines, lang->builder.import, data, len);
-		while ((rc = import_lines_next(&lines, &value, &lang->place)) > 0) {
-			if ((rc = walk(lang, &value)) < 0)
-				return rc;
-		}
-	} else {
-		rc = import_document(lang->builder.import, data, len, &value, error);
-		if (!rc)
-			rc = walk(lang, &value);
-	}
 	for (size_t i = 0; i < lang->entry_count && !rc; i++)
 		rc = lang_write(lang, i);
 	return rc ? rc

@@ -334,29 +334,10 @@ bool import_is_openai_responses(const struct import_probe *probe)
 	       (json_get(&first, "response", &value) && is_body(&value));
 }
 
-/* A document, or one value a line. */
-static int read_all(struct responses *responses, struct bobbin_error *error)
+static int read_any(void *reader, const struct json *value, struct place place)
 {
-	struct import_lines lines;
-	struct json value;
-	struct place place;
-	size_t used;
-	int rc = json_parse_prefix(responses->data, responses->len, &value, &used, NULL);
-
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	while (!rc && used < responses->len && import_is_space(responses->data[used]))
-		used++;
-	if (rc || used == responses->len) {
-		rc = import_document(responses->import, responses->data, responses->len, &value, error);
-		return rc ? rc : read_value(responses, &value);
-	}
-	import_lines_init(&lines, responses->import, responses->data, responses->len);
-	while ((rc = import_lines_next(&lines, &value, &place)) > 0) {
-		if ((rc = read_value(responses, &value)) < 0)
-			return rc;
-	}
-	return rc;
+	(void)place;
+	return read_value(reader, value);
 }
 
 int import_openai_responses(struct import *import, const char *data, size_t len, struct bobbin_error *error)
@@ -366,7 +347,7 @@ int import_openai_responses(struct import *import, const char *data, size_t len,
 
 	builder_init(&responses.builder, import);
 	items_init(&responses.items, &responses.builder);
-	int rc = read_all(&responses, error);
+	int rc = import_values(import, data, len, read_any, &responses, error);
 	if (!rc)
 		rc = end_conversation(&responses);
 	if (!rc && !import->conversation_count)

@@ -204,24 +204,12 @@ static int read_value(struct sharegpt *reader, const struct json *value)
 	return rc;
 }
 
-static int read_all(struct sharegpt *reader, const char *data, size_t len, struct bobbin_error *error)
+static int read_any(void *reader, const struct json *value, struct place place)
 {
-	struct import_lines lines;
-	struct json value;
-	size_t used;
-	int rc;
+	struct sharegpt *sharegpt = reader;
 
-	if (json_parse(data, len, &value, NULL) < 0 &&
-		json_parse_prefix(data, len, &value, &used, NULL) == 0) {
-		import_lines_init(&lines, reader->builder.import, data, len);
-		while ((rc = import_lines_next(&lines, &value, &reader->place)) > 0) {
-			if ((rc = read_value(reader, &value)) < 0)
-				return rc;
-		}
-		return rc;
-	}
-	rc = import_document(reader->builder.import, data, len, &value, error);
-	return rc ? rc : read_value(reader, &value);
+	sharegpt->place = place;
+	return read_value(sharegpt, value);
 }
 
 static int tell(struct sharegpt *reader)
@@ -231,7 +219,8 @@ static int tell(struct sharegpt *reader)
 	int rc = 0;
 
 	if (reader->no_calls)
-		rc = import_warn(import, nowhere, "%llu function calls hold no call that can be read: kept as text",
+		rc = import_warn(import, nowhere,
+			"%llu function calls hold no call that can be read: kept as text",
 			(unsigned long long)reader->no_calls);
 	if (!rc && reader->all_orphans)
 		rc = import_warn(import, nowhere, "%llu observations have no call before them",
@@ -252,7 +241,7 @@ int import_sharegpt(struct import *import, const char *data, size_t len, struct 
 	struct sharegpt reader = {0};
 
 	builder_init(&reader.builder, import);
-	int rc = read_all(&reader, data, len, error);
+	int rc = import_values(import, data, len, read_any, &reader, error);
 	if (!rc)
 		rc = tell(&reader);
 	return import_finish(&reader.builder, rc, "sharegpt", error);

@@ -257,24 +257,12 @@ static int read_value(struct trees *trees, const struct json *value)
 	return rc;
 }
 
-static int read_all(struct trees *trees, const char *data, size_t len, struct bobbin_error *error)
+static int read_any(void *reader, const struct json *value, struct place place)
 {
-	struct import_lines lines;
-	struct json value;
-	size_t used;
-	int rc;
+	struct trees *trees = reader;
 
-	if (json_parse(data, len, &value, NULL) < 0 &&
-		json_parse_prefix(data, len, &value, &used, NULL) == 0) {
-		import_lines_init(&lines, trees->builder.import, data, len);
-		while ((rc = import_lines_next(&lines, &value, &trees->place)) > 0) {
-			if ((rc = read_value(trees, &value)) < 0)
-				return rc;
-		}
-		return rc;
-	}
-	rc = import_document(trees->builder.import, data, len, &value, error);
-	return rc ? rc : read_value(trees, &value);
+	trees->place = place;
+	return read_value(trees, value);
 }
 
 bool import_is_trees(const struct import_probe *probe)
@@ -295,7 +283,7 @@ int import_trees(struct import *import, const char *data, size_t len, struct bob
 	struct trees trees = {0};
 
 	builder_init(&trees.builder, import);
-	int rc = read_all(&trees, data, len, error);
+	int rc = import_values(import, data, len, read_any, &trees, error);
 	mem_free(trees.nodes);
 	id_table_release(&trees.ids);
 	return import_finish(&trees.builder, rc, "tree", error);
