@@ -35,4 +35,14 @@ static inline bool slice_starts_with(struct slice a, const char *text)
 	return a.len >= len && memcmp(a.data, text, len) == 0;
 }
 
+/* Without the spaces and control characters at its ends. */
+static inline struct slice slice_strip(struct slice text)
+{
+	while (text.len && (unsigned char)text.data[0] <= ' ')
+		text.data++, text.len--;
+	while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
+		text.len--;
+	return text;
+}
+
 #endif

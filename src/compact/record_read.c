@@ -12,15 +12,6 @@
 #include "base/id.h"
 #include "compact/record_line.h"
 
-static struct slice trim(struct slice text)
-{
-	while (text.len && (unsigned char)text.data[0] <= ' ')
-		text.data++, text.len--;
-	while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
-		text.len--;
-	return text;
-}
-
 static struct slice skip(struct slice text, size_t len)
 {
 	return (struct slice){text.data + len, text.len - len};
@@ -108,16 +99,16 @@ static bool read_sources(
 {
 	struct item_source source, last;
 
-	inside = trim(inside);
+	inside = slice_strip(inside);
 	item->computed = take(&inside, "counted");
-	inside = trim(inside);
+	inside = slice_strip(inside);
 	if (take(&inside, "user"))
 		item->by = BY_USER;
 	else if (take(&inside, "tool"))
 		item->by = BY_TOOL;
 	else if (take(&inside, "assistant"))
 		item->by = BY_ASSISTANT;
-	for (inside = trim(inside); inside.len; inside = trim(inside)) {
+	for (inside = slice_strip(inside); inside.len; inside = slice_strip(inside)) {
 		if (!read_source(record->arena, &inside, &source, error) || *error)
 			return false;
 		*error = compact_item_add_source(record, item, source);
@@ -127,7 +118,7 @@ static bool read_sources(
 				return false;
 			*error = add_range(record, item, source.place, last.place);
 		}
-		inside = trim(inside);
+		inside = slice_strip(inside);
 		if (*error || (inside.len && !take(&inside, ",") && !take(&inside, "…")))
 			return false;
 	}
@@ -194,7 +185,7 @@ int line_read_item(struct compact_record *record, enum item_kind kind, struct sl
 	int rc = 0;
 
 	item.state = item_state_default(kind);
-	line = split_sources(record, &item, trim(line), &rc);
+	line = split_sources(record, &item, slice_strip(line), &rc);
 	line = split_state(record, &item, line, &rc);
 	item.text = split_reason(&item, line);
 	if (!rc)
@@ -284,7 +275,7 @@ static int read_pointer(struct compact_record *record, struct slice line)
 	if (slice_starts_with(head, "what belongs"))
 		pointer.why = POINTER_DIVIDED;
 	if (read_number(&head, &pointer.count))
-		head = trim(head);
+		head = slice_strip(head);
 	if (take(&head, "more ")) {
 		pointer.why = POINTER_BUDGET;
 		for (int kind = 0; kind < ITEM_KINDS; kind++)
@@ -296,7 +287,7 @@ static int read_pointer(struct compact_record *record, struct slice line)
 
 static int finish_entry(struct text_reader *reader)
 {
-	struct slice entry = trim(reader->pending);
+	struct slice entry = slice_strip(reader->pending);
 
 	reader->pending = (struct slice){NULL, 0};
 	reader->entry = false;
@@ -332,7 +323,7 @@ static bool read_heading(struct text_reader *reader, struct slice line)
 
 static int read_line(struct text_reader *reader, struct slice raw)
 {
-	struct slice line = trim(raw);
+	struct slice line = slice_strip(raw);
 	size_t bullet = bullet_length(line);
 	bool indented = raw.len && (raw.data[0] == ' ' || raw.data[0] == '\t');
 	int rc;

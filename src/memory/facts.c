@@ -11,15 +11,6 @@
 
 /* ---- What is given */
 
-static struct slice trim(struct slice text)
-{
-	while (text.len && (unsigned char)text.data[0] <= ' ')
-		text.data++, text.len--;
-	while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
-		text.len--;
-	return text;
-}
-
 static int check_text(struct slice text, struct bobbin_error *error)
 {
 	if (text.len == 0)
@@ -38,12 +29,12 @@ static int fold_name(struct slice name, const char *otherwise, struct arena *are
 {
 	struct buffer folded;
 
-	name = trim(name);
+	name = slice_strip(name);
 	if (name.len > FACT_NAME_BYTES || utf8_valid_prefix(name.data, name.len) != name.len)
 		return error_set(error, BOBBIN_EINVAL, "a subject or relation is UTF-8 of at most %d bytes", FACT_NAME_BYTES);
 	buffer_init(&folded, 8 * FACT_NAME_BYTES + 64);
 	terms_fold(name.len ? name : slice_of(otherwise), &folded);
-	struct slice text = trim(buffer_slice(&folded));
+	struct slice text = slice_strip(buffer_slice(&folded));
 	ret_name->data = buffer_error(&folded) ? NULL : arena_copy(arena, text.data, text.len);
 	ret_name->len = text.len;
 	buffer_release(&folded);
@@ -60,7 +51,7 @@ static int fill(struct memory *memory, const struct fact_new *fact, struct arena
 		.state = fact->candidate ? FACT_CANDIDATE : FACT_KEPT,
 		.said_ns = fact->said_ns ? fact->said_ns : platform->realtime_ns(platform->context),
 		.expires_ns = fact->expires_ns,
-		.text = trim(fact->text),
+		.text = slice_strip(fact->text),
 		.context = {fact->context.data, utf8_truncate(fact->context.data, fact->context.len, FACT_CONTEXT_BYTES)},
 	};
 	row->valid_ns = fact->valid_ns ? fact->valid_ns : row->said_ns;
@@ -526,7 +517,7 @@ int memory_correct(struct memory *memory, uint64_t number, struct slice text, st
 	struct arena arena = ARENA_INIT;
 	int code;
 
-	text = trim(text);
+	text = slice_strip(text);
 	code = check_text(text, error);
 	if (code == 0)
 		code = database_run(memory->database, "BEGIN IMMEDIATE", error);

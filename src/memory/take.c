@@ -14,15 +14,6 @@ void typed_begin(struct typed *sentences, struct slice text)
 	*sentences = (struct typed){.rest = text};
 }
 
-static struct slice trim(struct slice text)
-{
-	while (text.len && (unsigned char)text.data[0] <= ' ')
-		text.data++, text.len--;
-	while (text.len && (unsigned char)text.data[text.len - 1] <= ' ')
-		text.len--;
-	return text;
-}
-
 /* The name of a tag that a line begins with: "<memory>" */
 static struct slice tag_of(struct slice line, bool closing)
 {
@@ -81,7 +72,7 @@ static bool next_line(struct typed *sentences)
 	while (sentences->rest.len) {
 		const char *end = memchr(sentences->rest.data, '\n', sentences->rest.len);
 		size_t len = end ? (size_t)(end - sentences->rest.data) : sentences->rest.len;
-		struct slice line = trim((struct slice){sentences->rest.data, len});
+		struct slice line = slice_strip((struct slice){sentences->rest.data, len});
 
 		len += end != NULL;
 		sentences->rest = (struct slice){sentences->rest.data + len, sentences->rest.len - len};
@@ -115,8 +106,8 @@ bool typed_next(struct typed *sentences, struct slice *ret_sentence)
 		while (at < line.len && !(mark = mark_at(line, at)))
 			at++;
 		sentence.len = at + (at < line.len ? mark : 0);
-		sentences->line = trim((struct slice){line.data + sentence.len, line.len - sentence.len});
-		sentence = trim(sentence);
+		sentences->line = slice_strip((struct slice){line.data + sentence.len, line.len - sentence.len});
+		sentence = slice_strip(sentence);
 		if (!sentence.len || sentence.len > SENTENCE_BYTES)
 			continue;
 		*ret_sentence = sentence;

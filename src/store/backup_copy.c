@@ -11,7 +11,6 @@
 #include "store/file.h"
 
 #define EDGE_BYTES 4096
-#define NAME_BYTES 256
 #define DEPTH_MAX 32 /* of folders in a workspace */
 
 int backup_progress(struct backup *backup, const char *what, uint64_t more, struct bobbin_error *error)
@@ -221,7 +220,7 @@ static int copy_file(struct backup *backup, int from, uint64_t size, int to_dir,
 	struct bobbin_error *error)
 {
 	const struct platform *platform = backup->target->platform;
-	char temporary[NAME_BYTES + 8];
+	char temporary[FOLDER_NAME_BYTES + 8];
 	uint64_t at = 0;
 	int file;
 
@@ -289,37 +288,6 @@ int backup_file(
 /* ---- Folders ---------------------------------------------------------------------------------------------
  */
 
-struct names {
-	char *data; /* each with its NUL */
-	size_t len, cap;
-	int rc;
-};
-
-static bool keep_name(void *data, const char *name)
-{
-	struct names *names = data;
-	size_t len = strlen(name) + 1;
-
-	if (len > NAME_BYTES)
-		return true;
-	names->rc = mem_grow((void **)&names->data, &names->cap, names->len + len, 1);
-	if (names->rc)
-		return false;
-	memcpy(names->data + names->len, name, len);
-	names->len += len;
-	return true;
-}
-
-static int list_names(
-	const struct platform *platform, int dir, const char *shown, struct names *names, struct bobbin_error *error)
-{
-	int rc = platform->list(platform->context, dir, keep_name, names);
-
-	if (names->rc)
-		return error_set(error, names->rc, "out of memory");
-	return rc < 0 ? error_set_os(error, -rc, "cannot list %s", shown) : 0;
-}
-
 static int open_dir(const struct platform *platform, int dir, const char *name)
 {
 	return platform->open_at(platform->context, dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -354,9 +322,9 @@ static int copy_entry(const struct folders *folders, int from_dir, int to_dir, c
 static int drop_others(const struct folders *folders, int from_dir, int to_dir, const char *shown)
 {
 	const struct platform *platform = folders->backup->source->platform;
-	struct names names = {NULL, 0, 0, 0};
+	struct file_names names = {0};
 	struct file_info info;
-	int rc = list_names(platform, to_dir, shown, &names, folders->error);
+	int rc = file_names_read(platform, to_dir, shown, &names, folders->error);
 
 	for (size_t at = 0; !rc && at < names.len; at += strlen(names.data + at) + 1)
 		if (platform->info_at(platform->context, from_dir, names.data + at, &info) == -ENOENT &&
@@ -369,8 +337,8 @@ static int drop_others(const struct folders *folders, int from_dir, int to_dir, 
 static int copy_names(const struct folders *folders, int from, int to, const char *shown)
 {
 	const struct platform *platform = folders->backup->source->platform;
-	struct names names = {NULL, 0, 0, 0};
-	int rc = list_names(platform, from, shown, &names, folders->error);
+	struct file_names names = {0};
+	int rc = file_names_read(platform, from, shown, &names, folders->error);
 
 	for (size_t at = 0; !rc && at < names.len; at += strlen(names.data + at) + 1)
 		rc = copy_entry(folders, from, to, names.data + at);

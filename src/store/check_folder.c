@@ -13,27 +13,7 @@
 #include "store/log_internal.h"
 #include "store/store_internal.h"
 
-#define NAME_BYTES 256
 #define UNLOCKED_AGE_NS (INT64_C(60) * 1000000000) /* a temporary file that nobody locks is left over when so old */
-
-struct names {
-	char *data; /* each with its NUL */
-	size_t len, cap;
-	int rc;
-};
-
-static bool keep_name(void *data, const char *name)
-{
-	struct names *names = data;
-	size_t len = strlen(name) + 1;
-
-	names->rc = mem_grow((void **)&names->data, &names->cap, names->len + len, 1);
-	if (names->rc)
-		return false;
-	memcpy(names->data + names->len, name, len);
-	names->len += len;
-	return true;
-}
 
 struct folder {
 	struct store *store;
@@ -83,7 +63,7 @@ static void take_away(const struct folder *folder, const char *name, bool *ret_f
 
 static int leftover(const struct folder *folder, const char *name, const char *of)
 {
-	char shown[NAME_BYTES + 16];
+	char shown[FOLDER_NAME_BYTES + 16];
 	bool is_free;
 
 	take_away(folder, name, &is_free);
@@ -170,8 +150,7 @@ static int check_name(const struct folder *folder, const char *name)
 	const struct platform *platform = folder->store->platform;
 	struct file_info info;
 
-	if (strlen(name) >= NAME_BYTES ||
-		platform->info_at(platform->context, folder->dir, name, &info) < 0) /* gone in between */
+	if (platform->info_at(platform->context, folder->dir, name, &info) < 0) /* gone in between */
 		return 0;
 	if (S_ISLNK(info.mode))
 		return check_found(folder->check, "link", name, "", folder->error,
@@ -193,10 +172,8 @@ static const char *const CACHES[] = {".index", ".unsynced", NULL};
 static int check_cache_name(const struct folder *folder, const char *name)
 {
 	const struct platform *platform = folder->store->platform;
-	char id[LIMIT_SESSION_ID_BYTES + 1], shown[NAME_BYTES + 16];
+	char id[LIMIT_SESSION_ID_BYTES + 1], shown[FOLDER_NAME_BYTES + 16];
 
-	if (strlen(name) >= NAME_BYTES)
-		return 0;
 	if (name[0] == '.' && ends_with(name, ".tmp"))
 		return leftover(folder, name, "while it wrote a cache");
 	if (!session_of(name, CACHES, id) || store_has(folder->store, slice_of(id)))
@@ -212,15 +189,11 @@ static int check_cache_name(const struct folder *folder, const char *name)
 static int each_name(const struct folder *folder, int (*look)(const struct folder *folder, const char *name))
 {
 	const struct platform *platform = folder->store->platform;
-	struct names names = {NULL, 0, 0, 0};
+	struct file_names names = {0};
 	uint64_t done = 0;
-	int rc = platform->list(platform->context, folder->dir, keep_name, &names);
+	int rc = file_names_read(platform, folder->dir, folder->store->path, &names, folder->error);
 
-	if (names.rc)
-		rc = error_set(folder->error, names.rc, "out of memory");
-	else if (rc < 0)
-		rc = error_set_os(folder->error, -rc, "cannot list %s", folder->store->path);
-	for (size_t at = 0; rc >= 0 && at < names.len; at += strlen(names.data + at) + 1) {
+	for (size_t at = 0; !rc && at < names.len; at += strlen(names.data + at) + 1) {
 		rc = look(folder, names.data + at);
 		if (!rc && ++done % 256 == 0)
 			rc = check_progress(folder->check, "files", done, 0, folder->error);

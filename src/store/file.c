@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include "base/alloc.h"
 #include "base/limits.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -226,4 +227,29 @@ void file_clear_folder(const struct platform *platform, int folder, unsigned dep
 
 	if (depth < CLEAR_DEPTH_MAX)
 		platform->list(platform->context, folder, clear_one, &clearing);
+}
+
+static bool keep_name(void *data, const char *name)
+{
+	struct file_names *names = data;
+	size_t len = strlen(name) + 1;
+
+	if (len > FOLDER_NAME_BYTES)
+		return true;
+	names->rc = mem_grow((void **)&names->data, &names->cap, names->len + len, 1);
+	if (names->rc)
+		return false;
+	memcpy(names->data + names->len, name, len);
+	names->len += len;
+	return true;
+}
+
+int file_names_read(const struct platform *platform, int dir, const char *shown, struct file_names *names,
+	struct bobbin_error *error)
+{
+	int rc = platform->list(platform->context, dir, keep_name, names);
+
+	if (names->rc)
+		return error_set(error, names->rc, "out of memory");
+	return rc < 0 ? error_set_os(error, -rc, "cannot list %s", shown) : 0;
 }

@@ -41,4 +41,23 @@ int file_replace(const struct platform *platform, int dir, const char *name, str
 /* Takes away all that stands in a folder, and in those below it, as far as it goes; links are not followed. */
 void file_clear_folder(const struct platform *platform, int folder, unsigned depth);
 
+/*
+ * The names in a folder, one behind the other, each with its NUL: to go through them while the folder is changed.
+ *
+ *	struct file_names names = {0};
+ *	rc = file_names_read(platform, dir, shown, &names, error);
+ *	for (size_t at = 0; !rc && at < names.len; at += strlen(names.data + at) + 1) …
+ *	mem_free(names.data);                    // also after a failure
+ *
+ * `shown` names the folder in an error. BOBBIN_EIO, BOBBIN_ENOMEM.
+ */
+#define FOLDER_NAME_BYTES 256 /* with its NUL; longer ones are none of ours and left out */
+struct file_names {
+	char *data;
+	size_t len, cap;
+	int rc;
+};
+int file_names_read(const struct platform *platform, int dir, const char *shown, struct file_names *names,
+	struct bobbin_error *error);
+
 #endif
