@@ -6,7 +6,7 @@
  *	Let's go with PostgreSQL.                         chosen, the whole clause
  *
  * Invariants: (1) a decision about something unmeant (a question, a condition, somebody else's word) is none;
- *(2) text and reason are stretches of the sentence as it was written.
+ * (2) text and reason are stretches of the sentence as it was written.
  */
 #include "compact/rules_sentence.h"
 

@@ -3,8 +3,9 @@
  * The stream of Anthropic's messages.
  *
  *	message_start {message{usage}}
- *	content_block_start {index, content_block} … content_block_delta {index, delta} … content_block_stop
- *{index} message_delta {delta{stop_reason}, usage}      cumulative figures message_stop
+ *	content_block_start {index, content_block} … content_block_delta {index, delta} … content_block_stop {index}
+ *	message_delta {delta{stop_reason}, usage}      cumulative figures
+ *	message_stop
  *
  * Invariants: (1) message_stop, and nothing before it, makes the answer whole; (2) a piece belongs to
  * the block of its index; (3) thinking, redacted thinking, what the provider ran itself, and blocks of a

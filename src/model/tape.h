@@ -7,7 +7,7 @@
  *	{"type":"head","status":200,"stream":true}          also "retry_after_ms", "should_retry"
  *	{"type":"body","text":"data: {…"}                   or "hex", where the bytes are not UTF-8
  *	{"type":"end"}                                      or
- *{"type":"failed","failure":"cut_off","retry":false,"words":…}
+ *	{"type":"failed","failure":"cut_off","retry":false,"words":…}
  *
  * Played back, a request gets the first answer not given yet whose digest (SHA-256 of the body) is its own,
  * else, because bodies may hold the time of day, simply the first not given yet.

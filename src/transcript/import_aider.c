@@ -5,18 +5,18 @@
  *	# aider chat started at 2024-08-06 08:47:10      a new chat (local time, no zone)
  *	#### what the person typed··                      each line of it so, with two spaces at its end
  *	> what aider printed··                            likewise; of several lines, the first with the mark,
- *the last with the spaces anything else                                     the model
+ * the last with the spaces anything else                                     the model
  *
  * What stands before the first header belongs to a chat whose beginning is lost: it is a conversation of its
- *own.
+ * own.
  *
  * A model writes headings and quotations, too. aider ends its own lines with two spaces; a line with a mark
- *and without them is the model's, unless it begins a printed text of several lines, which it can only right
- *behind something typed or printed. Lines taken for the model's in this way are counted and told.
+ * and without them is the model's, unless it begins a printed text of several lines, which it can only right
+ * behind something typed or printed. Lines taken for the model's in this way are counted and told.
  *
  *	typed       a user message; commands (/add, !ls) stay the person's. What aider asks by itself (lint
- *errors) is injected printed     no message: under "src" as "printed", of the message before it, or as
- *"printed_before" of the first the model   an assistant message
+ * errors) is injected printed     no message: under "src" as "printed", of the message before it, or as
+ * "printed_before" of the first the model   an assistant message
  */
 #include "transcript/import_parts.h"
 #include "transcript/import_readers.h"

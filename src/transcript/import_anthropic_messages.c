@@ -2,22 +2,19 @@
 /*
  * Messages as Anthropic's API takes them, in the wrappings they are found in:
  *
- *	[{"role","content",…},…]                    one conversation; Roo's api_conversation_history.json has
- *"ts" in each
- *	{"messages":[…],"system"?,"model"?,…}       a request; Cline's
- *{"version","sessionId","system_prompt","messages"}
- *	{"request":REQUEST,"response":MESSAGE}      recorded; a response is
- *{"type":"message","role":"assistant",…,"usage"} [any of them,…], one a line                 in order: a
- *request that begins with all messages before it goes on
- *	[{"ts","type":"say"|"ask",…},…]             Roo's log of the screen (import_roo.c)
+ *	[{"role","content",…},…]                one conversation; Roo's history has "ts" in each
+ *	{"messages":[…],"system"?,"model"?,…}   a request; Cline's file has "sessionId" and "system_prompt"
+ *	{"request":REQUEST,"response":MESSAGE}  recorded; a response is a message with "type" and "usage"
+ *	[any of them,…], one a line             in order: a request that begins with all messages before it
+ *	                                        goes on with them
+ *	[{"ts","type":"say"|"ask",…},…]         Roo's log of the screen (import_roo.c)
  *
  * A user's content is taken apart: each tool_result is a tool's message, each run of other blocks of the same
- *origin one message. An assistant's content is ours already. A message with isSummary is Roo's condensation:
- *it replaced what was before it in the file, all but the first message.
+ * origin one message. An assistant's content is ours already. A message with isSummary is Roo's condensation:
+ * it replaced what was before it in the file, all but the first message.
  *
- * Invariants: (1) results come before the texts of the same message, as the API has them; (2) tool calls
- *written as text stay text; (3) cache_control says nothing about what a message is: with and without it is
- *the same message.
+ * Invariants: (1) results and texts of a message stay in its order; (2) tool calls written as text stay text;
+ * (3) cache_control says nothing about what a message is: with and without it is the same message.
  */
 #include "transcript/import_anthropic.h"
 

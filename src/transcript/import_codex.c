@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Codex' rollout files, one record a line:
+ * Codex' rollout files, one record {"timestamp","type","payload"} a line; the payloads:
  *
- *	{"timestamp":…,"type":"session_meta","payload":{"id":…,"base_instructions":…}}   the first names the
- *session {…,"type":"turn_context","payload":{"model":…}}                                  settings of a turn
- *	{…,"type":"response_item","payload":ITEM}                                        the context
- *(import_items.h) {…,"type":"event_msg","payload":{"type":…}}                                      what the
- *screen showed: copies {…,"type":"compacted","payload":{"message":…,"replacement_history":[ITEM,…]}}
+ *	session_meta     {"id":…,"base_instructions":…}; the first names the session
+ *	turn_context     {"model":…}: settings of a turn
+ *	response_item    ITEM: the context (import_items.h)
+ *	event_msg        {"type":…}: what the screen showed, copies of items among it
+ *	compacted        {"message":…,"replacement_history":[ITEM,…]}
  *
- * and in the layout of 2025-08 without the wrapping: {"id":…,"instructions":…}, bare items,
- *{"record_type":"state"}.
+ * and in the layout of 2025-08 without the wrapping: {"id":…,"instructions":…}, bare items, and
+ * {"record_type":"state"}.
  *
  * Invariants: (1) only items are messages; events that repeat them are counted by kind. (2) Of a token_count
- *it is last_token_usage that is recorded, once for the reply it follows: total_token_usage adds up all
- *requests and is no size of a context. (3) A compaction is a summary message with "cut":null: all before it
- *was replaced; what replaced it stands under "src", and its opaque part in the content. (4)
- *thread_rolled_back takes the last turns off the line; what comes next is a branch.
+ * it is last_token_usage that is recorded, once for the reply it follows: total_token_usage adds up all
+ * requests and is no size of a context. (3) A compaction is a summary message with "cut":null: all before it
+ * was replaced; what replaced it stands under "src", and its opaque part in the content. (4)
+ * thread_rolled_back takes the last turns off the line; what comes next is a branch.
  */
 #include "transcript/import_items.h"
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Copilot CLI's event files, one event a line: {"type","data","id","parentId","timestamp"}. parentId is the
- *event before, so the events follow each other.
+ * event before, so the events follow each other.
  *
- *	user.message                 content is what was typed, transformedContent what the model was shown;
- *where the one stands in the other, what surrounds it is injected, in messages of its own assistant.message
- *content, reasoningText and reasoningOpaque, toolRequests; usage has the output alone, until an
- *assistant.usage says more tool.execution_complete      a result; those of a batch are put in the order of
- *its calls system.notification          text the client gave the model: injected session.compaction_complete
- *a summary of all before it session.snapshot_rewind      the event named and all after it were taken back
+ *	user.message                 content was typed, transformedContent is what the model was shown; where
+ *	                             the one stands in the other, what surrounds it is injected, in messages
+ *	                             of its own
+ *	assistant.message            content, reasoningText and reasoningOpaque, toolRequests; of the usage
+ *	                             the output alone, until an assistant.usage says more
+ *	tool.execution_complete      a result; those of a batch are put in the order of its calls
+ *	system.notification          text the client gave the model: injected
+ *	session.compaction_complete  a summary of all before it
+ *	session.snapshot_rewind      the event named and all after it were taken back
  *
  * Left out, counted by kind: system prompts, starts of tools and turns, hooks (which repeat whole results),
- *permissions, settings, and what has a parentToolCallId: messages of sub-agents, which never entered this
- *context.
+ * permissions, settings, and what has a parentToolCallId: messages of sub-agents, which never entered this
+ * context.
  */
 #include "transcript/import_builder.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mending of a damaged document. What stands before the first fault is a valid beginning: the lists that are
- *open there are closed behind their last whole element. After the fault, the next element is looked for by
- *how the first element of each open list begins ("{", white space, first key): in a file that a program wrote
- *all elements of a list begin alike, and a file that is indented shows the depth in the white space.
+ * open there are closed behind their last whole element. After the fault, the next element is looked for by
+ * how the first element of each open list begins ("{", white space, first key): in a file that a program
+ * wrote all elements of a list begin alike, and a file that is indented shows the depth in the white space.
  *
  *	{"messages":[{"id":1,…},{"id":2,…},{"id":3,"te<damage>},{"id":4,…}]}
  *	                                  ^ closed behind 2           ^ goes on with 4

@@ -5,21 +5,19 @@
  *	{"sessionId","projectHash","startTime","messages":[RECORD,…]}
  *
  *	{"sessionId","projectHash",…,"kind":"main"}
- *	RECORD                                          the same id again: the later one counts, in the
- *earlier one's place
- *	{"$set":{"lastUpdated":…}}                      changes members of the header
- *	{"$rewindTo":ID}                                the record of that id and all after it were taken back
+ *	RECORD                          the same id again: the later one counts, in the earlier one's place
+ *	{"$set":{"lastUpdated":…}}      changes members of the header
+ *	{"$rewindTo":ID}                the record of that id and all after it were taken back
  *
- * A record is {"id","timestamp","type","content":TEXT|[PART,…],"displayContent"?}; of type user, gemini (with
- * "thoughts", "tokens", "model",
- *"toolCalls":[{"id","name","args","status","result":[{"functionResponse":…}],…}]), or info, warning, error,
- *which only the screen shows. A third kind of file is the list of contents as the API takes it
- * (import_gemini_contents.c), also under "history" or "contents".
+ * A record is {"id","timestamp","type","content":TEXT|[PART,…],"displayContent"?}; its type is user, gemini
+ * (with "thoughts", "tokens", "model" and "toolCalls", each {"id","name","args","status","result":[{
+ * "functionResponse":…}],…}), or info, warning, error, which only the screen shows. A third kind of file is
+ * the list of contents as the API takes it (import_gemini_contents.c), also under "history" or "contents".
  *
  * Invariants: (1) call and result come from one record; a call without result is left waiting. (2) Thoughts
- *are thinking blocks without a signature; requests do not repeat them. (3) tokens.input counts what came from
- *the cache, tokens.output does not count thoughts: "usage" has them in. (4) What was taken back is there,
- *beside the line.
+ * are thinking blocks without a signature; requests do not repeat them. (3) tokens.input counts what came
+ * from the cache, tokens.output does not count thoughts: "usage" has them in. (4) What was taken back is
+ * there, beside the line.
  */
 #include "transcript/import_gemini.h"
 

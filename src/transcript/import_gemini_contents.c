@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of Gemini's API, and lists of contents as requests hold them:
+ * Parts of Gemini's API, and lists of contents {"role":"user"|"model","parts":[PART,…]} as requests hold
+ * them. A part is one of
  *
- *	[{"role":"user","parts":[{"text":…},{"inlineData":{"mimeType","data"}},{"functionResponse":{"id"?,"name","response"}}]},
- *	 {"role":"model","parts":[{"text":…,"thought"?:true},{"functionCall":{"id"?,"name","args"},"thoughtSignature"?}]},…]
+ *	{"text":…,"thought"?:true}
+ *	{"inlineData":{"mimeType","data"}}
+ *	{"functionCall":{"id"?,"name","args"},"thoughtSignature"?}          of the model
+ *	{"functionResponse":{"id"?,"name","response"}}                      of the user
  *
- * Calls often have no id while their results do: the n-th call of a content is answered by the n-th result of
- *the next one, if the names agree. Where neither has one, "call-N" names both. The summary of a compression
- *is the person's message that begins with <state_snapshot>; what was before it is not in the list.
+ * Calls often have no id while their results do: the n-th call of a content is answered by the n-th result
+ * of the next one, if the names agree. Where neither has one, "call-N" names both. The summary of a
+ * compression is the person's message that begins with <state_snapshot>; what was before it is not in the
+ * list.
  */
 #include "transcript/import_gemini.h"
 

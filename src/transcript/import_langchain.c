@@ -7,17 +7,17 @@
  *	           "tool_call_id","status","usage_metadata","response_metadata","additional_kwargs"}}
  *	{"type":"ai","data":{the same kwargs}}                               as messages_to_dict writes them
  *	[chunk, {"langgraph_checkpoint_ns",…}]                               a piece of a streamed message,
- *with its metadata
+ * with its metadata
  *
  * A stream holds the pieces of each message and then, again and again, the whole state. What a message is, is
- *told by its id, in the order of first appearance:
+ * told by its id, in the order of first appearance:
  *
  *	pieces      with the same id, or of the same checkpoint namespace (the id may change within a
- *message), are one message: texts and arguments joined in order whole       replaces pieces and earlier
- *wholes: the last one wins no id       is told by its bytes and how often they stand in the same list
+ * message), are one message: texts and arguments joined in order whole       replaces pieces and earlier
+ * wholes: the last one wins no id       is told by its bytes and how often they stand in the same list
  *
  * Human, AI, Tool and Function messages become messages. System messages are left out, and so are removals
- *(the message was shown before it was removed). Other classes are counted.
+ * (the message was shown before it was removed). Other classes are counted.
  */
 #include "transcript/import_langchain.h"
 #include "transcript/import_readers.h"

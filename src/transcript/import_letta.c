@@ -7,15 +7,15 @@
  *	{"agents":[{"name","system","in_context_message_ids","messages":[{"id",…,"tool_returns","approvals"}]}],…}
  *
  * Each agent is a conversation. The older layout keeps its messages in no order: they are sorted by
- *"created_at".
+ * "created_at".
  *
  *	system      left out: prompts, compiled anew whenever memory changes. But a {"type":"system_alert"} is
- *the product's summary of what it hid: user, origin summary user        content may be a JSON envelope:
- *{"type":"user_message"} is a person's, heartbeats and logins are injected assistant, approval with
- *tool_calls      an assistant message; reasoning blocks with a signature become thinking tool        one
- *result for each of "tool_returns", in the order of the calls, or one approval with approvals the person's
- *yes or no, and what a client's tool gave. A tool message repeats it; it stands there under "src" as
- *"approval". Without one, its results are taken from here
+ * the product's summary of what it hid: user, origin summary user        content may be a JSON envelope:
+ * {"type":"user_message"} is a person's, heartbeats and logins are injected assistant, approval with
+ * tool_calls      an assistant message; reasoning blocks with a signature become thinking tool        one
+ * result for each of "tool_returns", in the order of the calls, or one approval with approvals the person's
+ * yes or no, and what a client's tool gave. A tool message repeats it; it stands there under "src" as
+ * "approval". Without one, its results are taken from here
  *
  * "in_context":false (hidden from the model later on) stays under "src"; the message was shown once.
  */

@@ -7,13 +7,13 @@
  *	 "qa":[…],"event_summary","observation","session_summary"}
  *
  * A sample is one conversation, its sessions in the order of their numbers: the same two talk on, and the
- *questions ask across sessions. Nobody is an assistant; speaker_a is taken for the user, the other for the
- *assistant, and a remark says so. The name, the session and what belongs to a picture are under "src"; a
- *picture's caption is a text block behind what was said, because the addresses are dead and the questions ask
- *for what the captions say.
+ * questions ask across sessions. Nobody is an assistant; speaker_a is taken for the user, the other for the
+ * assistant, and a remark says so. The name, the session and what belongs to a picture are under "src"; a
+ * picture's caption is a text block behind what was said, because the addresses are dead and the questions ask
+ * for what the captions say.
  *
  * The time of a turn is its session's, which has no zone: "ts" has none either. dia_id is the message's id.
- *Questions and summaries are about the conversation, not part of it: left out.
+ * Questions and summaries are about the conversation, not part of it: left out.
  */
 #include "transcript/import_parts.h"
 #include "transcript/import_readers.h"

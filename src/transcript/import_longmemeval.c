@@ -6,9 +6,9 @@
  *	 "haystack_session_ids":["…",…],"haystack_sessions":[[{"role","content","has_answer"?},…],…]}
  *
  * The three lists belong together by position. Each chat is a conversation, with its id, and the question's
- *id as its title; they stand in the order of the file, which is not always that of the dates. All messages of
- *a chat have its date: "ts" without a zone, because the file has none. A chat may begin with the assistant.
- *Question and answer are left out.
+ * id as its title; they stand in the order of the file, which is not always that of the dates. All messages of
+ * a chat have its date: "ts" without a zone, because the file has none. A chat may begin with the assistant.
+ * Question and answer are left out.
  */
 #include "transcript/import_parts.h"
 #include "transcript/import_readers.h"

@@ -3,16 +3,16 @@
  * mini-swe-agent's trajectories, of two layouts.
  *
  *	1.x
- *{"trajectory_format":"mini-swe-agent-1.1","instance_id","info":{config,model_stats,exit_status,submission},
+ * {"trajectory_format":"mini-swe-agent-1.1","instance_id","info":{config,model_stats,exit_status,submission},
  *	        "messages":[chat completion messages, with "extra"]}
  *	       extra of an assistant: actions, response (the API's whole answer, with usage), cost, timestamp
- *(seconds); of a tool: raw_output, returncode, timestamp, exception_info old    a bare list of
- *{"role","content"}: commands in ```bash fences, answers in <returncode> and <output>
+ * (seconds); of a tool: raw_output, returncode, timestamp, exception_info old    a bare list of
+ * {"role","content"}: commands in ```bash fences, answers in <returncode> and <output>
  *
  * The first user message is the task: a person's. The later ones are what the environment answered or
- *complained of: injected, unless the person interrupted. Commands in fences stay text. The last record of 1.x
- *has the role `exit`: it never was sent to a model, so it is no message; it stands in the first message's
- *"src" under "document", beside the rest of the document. The call that ended the run has no result.
+ * complained of: injected, unless the person interrupted. Commands in fences stay text. The last record of 1.x
+ * has the role `exit`: it never was sent to a model, so it is no message; it stands in the first message's
+ * "src" under "document", beside the rest of the document. The call that ended the run has no result.
  */
 #include "transcript/import_parts.h"
 #include "transcript/import_readers.h"

@@ -2,20 +2,20 @@
 /*
  * Recorded traffic with OpenAI's Responses API:
  *
- *	{"model":…,"input":TEXT|[ITEM,…],"tools":…,"instructions":…,"previous_response_id":…}   a request
- *	{"object":"response","id":…,"output":[ITEM,…],"usage":…,"previous_response_id":…}       a response
- *	{"request":REQUEST,"response":RESPONSE,"uri":…}                                         both
- *	[any of them,…], {"interactions":[…]}, one a line                                       in order
- *	[ITEM,…]                                                                                bare items
+ *	{"model":…,"input":TEXT|[ITEM,…],"tools":…,"previous_response_id":…}   a request
+ *	{"object":"response","id":…,"output":[ITEM,…],"usage":…}               a response
+ *	{"request":REQUEST,"response":RESPONSE,"uri":…}                        both
+ *	[any of them,…], {"interactions":[…]}, one a line                      in order
+ *	[ITEM,…]                                                               bare items
  *
  * What items become is told in import_items.h. Each request repeats the items before it, those of the
- *responses with fewer members than they came with.
+ * responses with fewer members than they came with.
  *
  * Invariants: (1) a request that begins with all items of the conversation goes on with it, and what it
- *repeats is not read again; one with previous_response_id repeats nothing; any other begins a new
- *conversation. Reasoning may be missing from what is repeated: clients drop it. (2) A response's usage
- *belongs to the reply in its output. (3) A body that is no JSON (compressed, or binary) is counted as not
- *understood.
+ * repeats is not read again; one with previous_response_id repeats nothing; any other begins a new
+ * conversation. Reasoning may be missing from what is repeated: clients drop it. (2) A response's usage
+ * belongs to the reply in its output. (3) A body that is no JSON (compressed, or binary) is counted as not
+ * understood.
  */
 #include "transcript/import_items.h"
 

@@ -6,22 +6,21 @@
  *
  *	text          text; "synthetic":true is none of the person's
  *	reasoning     a sealed block, the part as it is
- *	tool          call and result in one:
- *{"callID","tool","state":{"status","input","output"|"error","attachments"?}} file          a picture in a
- *data: URL becomes an image block, others stay as they are subtask       a command of the person's that a
- *sub-agent carries out; its result is a tool part of the next reply step-start    a request to the model
- *begins: a message with several is several messages step-finish   its usage; input does not count what came
- *from the cache compaction    the person's or the client's request for a summary; the reply has info.summary
- *true
+ *	tool          call and result in one: "callID", "tool", "state":{"status","input","output"|"error",…}
+ *	file          a picture in a data: URL becomes an image block, others stay as they are
+ *	subtask       a command of the person's that a sub-agent carries out; its result is in the next reply
+ *	step-start    a request to the model begins: a message with several is several messages
+ *	step-finish   its usage; input does not count what came from the cache
+ *	compaction    the request for a summary; the reply that holds it has info.summary true
  *
- * Messages follow each other in the order of the file. Their parentID names the person's message a reply
- *belongs to, no tree, and exporters that mask secrets give many messages the same id: nothing is looked up by
- *id.
+ * Messages follow each other in the order of the file. Their parentID names the person's message that a
+ * reply belongs to, no tree, and exporters that mask secrets give many messages the same id: nothing is
+ * looked up by id.
  *
  * Invariants: (1) a call is in its reply, its result follows it, unless the tool never ended; (2) a result
- *whose state.time.compacted is set was cleared from that product's context: it is kept, and counted in a
- *remark; (3) "src" of a reply holds its info and, in order, what its parts say beyond the blocks; (4)
- *info.revert takes messages off the line. Sub-agents' sessions are documents of their own.
+ * whose state.time.compacted is set was cleared from that product's context: it is kept, and counted in a
+ * remark; (3) "src" of a reply holds its info and, in order, what its parts say beyond the blocks; (4)
+ * info.revert takes messages off the line. Sub-agents' sessions are documents of their own.
  */
 #include "transcript/import_builder.h"
 

@@ -3,20 +3,20 @@
  * OpenHands: runs, lists of events and files of events, of two generations.
  *
  *	v0 run     {"instance_id","instruction","metadata","history":[event | [action,observation]],…}   one a
- *line v0 event   {"id","timestamp","source","action","args"}, answered by
- *{"id","cause","observation","content","extras"}; both may carry
- *tool_call_metadata{tool_call_id,function_name,model_response,total_calls_in_response} v1 event
- *{"id","timestamp","source","kind":"…Event"}: import_openhands_events.c
+ * line v0 event   {"id","timestamp","source","action","args"}, answered by
+ * {"id","cause","observation","content","extras"}; both may carry
+ * tool_call_metadata{tool_call_id,function_name,model_response,total_calls_in_response} v1 event
+ * {"id","timestamp","source","kind":"…Event"}: import_openhands_events.c
  *
  * Loose events, one a line, one a file or in one list, are one conversation.
  *
  *	system                    left out
  *	message                   the person's or the assistant's
  *	action with a response    one assistant message for each model_response, however many actions came of
- *it, with the text and the calls of the response; the response's copies on observations are not kept again
+ * it, with the text and the calls of the response; the response's copies on observations are not kept again
  *	action without one        an assistant message with one call, "event-<id>"
  *	observation               the result of its call; without a call (errors) what the model was told:
- *user, injected recall                    what was looked up and shown to the model: user, injected
+ * user, injected recall                    what was looked up and shown to the model: user, injected
  *	condensation              its summary: user, origin summary
  */
 #include "transcript/import_openhands.h"

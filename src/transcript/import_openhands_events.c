@@ -5,10 +5,10 @@
  *	SystemPromptEvent{system_prompt,tools,dynamic_context}      left out
  *	MessageEvent{llm_message{role,content,thinking_blocks},extended_content}
  *	                                    a message; extended_content was put behind it: user, injected. The
- *follow-ups of the product's own critic come as the user's and are injected, too
+ * follow-ups of the product's own critic come as the user's and are injected, too
  *	ActionEvent{thought,thinking_blocks,tool_call{id,name,arguments},tool_call_id,llm_response_id}
  *	                                    a call; all with the same llm_response_id are one assistant
- *message ObservationEvent{observation{content,is_error},tool_call_id}, AgentErrorEvent{error,…},
+ * message ObservationEvent{observation{content,is_error},tool_call_id}, AgentErrorEvent{error,…},
  *	UserRejectObservation{rejection_reason,…}                   results
  *	Condensation{summary,forgotten_event_ids}                   its summary: user, origin summary
  *	states, pauses, requests, logs      left out

@@ -2,16 +2,17 @@
 /*
  * What Roo (and Cline, from which it comes) makes of messages, and its log of the screen.
  *
- * Tools are XML in the assistant's text and their results are texts of the next user message: "[read_file for
- *'x'] Result:", then the result, then <environment_details>. All that stays text; what no person typed is
- *injected.
+ * Tools are XML in the assistant's text and their results are texts of the next user message: "[read_file
+ * for 'x'] Result:", then the result, then <environment_details>. All that stays text; what no person typed
+ * is injected.
  *
  * ui_messages.json holds what the screen showed, also what a condensation took out of the other file:
  *
- *	say api_req_started      {"request":TEXT,…}: the whole user message of a request; condensed or not, it
- *is there say reasoning            a thinking block say text, completion_result; ask tool, use_mcp_server,
- *command, followup     the reply between two requests say condense_context     contextCondense.summary: the
- *summary that replaced what was before
+ *	say api_req_started             {"request":TEXT,…}: the whole user message of a request
+ *	say reasoning                   a thinking block
+ *	say text, completion_result,    the reply between two requests
+ *	ask tool, use_mcp_server, command, followup
+ *	say condense_context            contextCondense.summary: the summary that replaced what was before
  *
  * The first text (the task) and feedback are in the requests too and are left out there.
  */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ShareGPT's shape of training conversations, as glaive and others have it: a list of conversations, one, or
- *one a line.
+ * one a line.
  *
  *	{"id"?,"system"?,"tools"?:"[…]","conversations":[{"from","value"}]}
  *	from: human, user · gpt, assistant, chatgpt, bing, bard · function_call · observation,
- *function_response, tool · system
+ * function_response, tool · system
  *
  * A conversation each. Calls have no ids: the Nth call gets "call-N", and so does the result that follows it.
- *The value of a function_call is {"name","arguments"} or a list of such; one that is neither stays text, as a
- *gpt turn that holds a call as text does. An observation without a call before it is a result that answers
- *nothing, "observation-N", and is told. What stands beside the conversation (tools, system, id) is in the
- *first message's "src" as "conversation".
+ * The value of a function_call is {"name","arguments"} or a list of such; one that is neither stays text, as a
+ * gpt turn that holds a call as text does. An observation without a call before it is a result that answers
+ * nothing, "observation-N", and is told. What stands beside the conversation (tools, system, id) is in the
+ * first message's "src" as "conversation".
  */
 #include "transcript/import_parts.h"
 #include "transcript/import_readers.h"

@@ -8,13 +8,13 @@
  *	 "trajectory":[{"action","observation","response","thought","state","execution_time","query"|"messages"}]}
  *
  * The history is what the model was shown; the trajectory has the same texts by step. Three dialects:
- *function calls (role tool; `tool_call_ids` is a list, and the product answers its first alone), commands in
- *fences, commands in XML. The last two stay text, as the model wrote them, and what the environment answers
- *is a user message: injected. Demonstrations (`is_demo`) are no part of the session.
+ * function calls (role tool; `tool_call_ids` is a list, and the product answers its first alone), commands in
+ * fences, commands in XML. The last two stay text, as the model wrote them, and what the environment answers
+ * is a user message: injected. Demonstrations (`is_demo`) are no part of the session.
  *
  *	user        the first is the task: a person's; the later ones are the environment's: origin injected
  *	assistant   content and calls; the step of the trajectory with the same response stands in "src" as
- *"step" document    what stands beside history and trajectory is in the first message's "src" as "document"
+ * "step" document    what stands beside history and trajectory is in the first message's "src" as "document"
  *
  * A file without a history is read from its steps: response and observation.
  */

@@ -4,16 +4,16 @@
  *
  *	{"win","tree":{"size","max_length","tree":node},"answer_generation":{"query","finish_type","final_answer",…}}
  *	node: {"node_type":"Thought"|"Action"|"Action
- *Input","description","observation"?,"pruned","finished","is_terminal", "expand_num","children":[node]}
+ * Input","description","observation"?,"pruned","finished","is_terminal", "expand_num","children":[node]}
  *
  * The root is the question: a person's. A Thought is an assistant message of text. An Action (the tool's
- *name) and the Action Input below it (its arguments) are one call, "call-N"; the observation on the input is
- *its result. A Thought that was not itself gone on from (expand_num 0) and has one Action below it came in
- *the same response: one message.
+ * name) and the Action Input below it (its arguments) are one call, "call-N"; the observation on the input is
+ * its result. A Thought that was not itself gone on from (expand_num 0) and has one Action below it came in
+ * the same response: one message.
  *
  * The line to the head goes through the child that leads to a finished node, or else the last one that was
- *not pruned, or the last one. All else are branches. A node's members are under "src"; what stands beside the
- *tree is in the first message's "src" as "document".
+ * not pruned, or the last one. All else are branches. A node's members are under "src"; what stands beside the
+ * tree is in the first message's "src" as "document".
  */
 #include "transcript/import_trees.h"
 

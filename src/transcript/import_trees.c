@@ -3,13 +3,13 @@
  * Trees of messages: Open Assistant's, nested or flat, and ToolBench's searches (import_toolbench.c).
  *
  *	nested {"message_tree_id","prompt":{"message_id","text","role","rank"?,"created_date"?,"replies":[…]}}
- *one a line flat     [{"message_id"|"user_message_id","parent_id"|"parent_message_id","text","role"}] role:
- *prompter (the person) or assistant
+ * one a line flat     [{"message_id"|"user_message_id","parent_id"|"parent_message_id","text","role"}] role:
+ * prompter (the person) or assistant
  *
  * Each tree is a conversation: branches hang where they hung. The line that the head stands on is the one
- *through the replies of the best rank (0), or the first ones where there are no ranks; it is written first,
- *then the other branches. In the flat layout a message whose parent is not in the file begins a tree of its
- *own.
+ * through the replies of the best rank (0), or the first ones where there are no ranks; it is written first,
+ * then the other branches. In the flat layout a message whose parent is not in the file begins a tree of its
+ * own.
  */
 #include "transcript/import_trees.h"
 #include "transcript/import_readers.h"

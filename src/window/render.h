@@ -5,11 +5,11 @@
  * log:
  *
  *	results follow their batch in the order of the calls         no result: a marked error result
- *	a second result, or one without its call: marked user text   call ids that occur twice or are
- * malformed: renamed neighbours of equal role: merged                             no user message first:
- *[conversation continues] lone surrogates, NUL: U+FFFD                                 empty texts: dropped
- *	arguments that are no JSON object: {"invalid_arguments":…}   final assistant text: no trailing white
- * space sealed blocks: byte for byte for their own dialect, else wholly absent; unfinished ones are dropped
+ *	a second result, or one without its call: marked user text   call ids that occur twice or are malformed: renamed
+ *	neighbours of equal role: merged                             no user message first: [conversation continues]
+ *	lone surrogates, NUL: U+FFFD                                 empty texts: dropped
+ *	arguments that are no JSON object: {"invalid_arguments":…}   final assistant text: no trailing white space
+ *	sealed blocks: byte for byte for their own dialect, else wholly absent; unfinished ones are dropped
  *
  * Invariants: (1) the body passes check_request; (2) the same input gives the same bytes; (3) whatever of the
  * shown messages is not in the body is in the report.
