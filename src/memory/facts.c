@@ -194,6 +194,10 @@ static int add_source(struct memory *memory, struct fact_row *row, const struct 
 		return code;
 	buffer_init(&name, 64);
 	buffer_addf(&name, "by hand %llu", (unsigned long long)count + 1);
+	if (buffer_error(&name)) {
+		buffer_release(&name);
+		return error_set(error, BOBBIN_ENOMEM, "storing a fact: out of memory");
+	}
 	sqlite3_bind_int64(statement, 2, row->id);
 	bind_slice(statement, 3, fact->session);
 	bind_slice(statement, 4, fact->session.len ? fact->message : buffer_slice(&name));

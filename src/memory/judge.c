@@ -198,6 +198,15 @@ static int read_rest(const struct reading *reading, struct terms *ret_terms)
 	buffer_init(&rest, len + 4);
 	buffer_add(&rest, reading->folded, all ? len : reading->start);
 	buffer_add_char(&rest, ' ');
+	/* What stands in the gap of a cue is what is said: "ich bin nach" Hamburg "gezogen". */
+	const char *gap = all ? NULL : strchr(reading->cue->text, '*');
+	if (gap) {
+		size_t from = reading->start + (size_t)(gap - reading->cue->text);
+		size_t to = reading->end - strlen(gap + 1);
+		if (from < to)
+			buffer_add(&rest, reading->folded + from, to - from);
+		buffer_add_char(&rest, ' ');
+	}
 	if (!all)
 		buffer_add(&rest, reading->folded + reading->end, len - reading->end);
 	int code = buffer_error(&rest) ? BOBBIN_ENOMEM

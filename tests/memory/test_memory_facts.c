@@ -14,6 +14,7 @@
 #include "base/platform.h"
 #include "memory/judge.h"
 #include "memory/memory.h"
+#include "memory/row.h"
 #include "store/database.h"
 #include "support/fail.h"
 #include "support/scratch.h"
@@ -373,13 +374,20 @@ static void an_add_without_memory_or_disk_adds_nothing(void **state)
 	assert_int_equal(count_all(&world, memory), 2);
 	memory_close(memory);
 	/* A full disk, as SQLite sees it: the database may not grow. */
-	sqlite3 *database;
-	char text[3000];
-	memset(text, 'x', sizeof text - 1);
-	text[sizeof text - 1] = 0;
 	memory = open_memory(&world, "ana");
-	assert_int_equal(database_open(world.store, false, &database, NULL), 0);
-	database_close(database);
+	assert_int_equal(database_run(memory->database, "PRAGMA max_page_count = 1", NULL), 0);
+	size_t stored = 2;
+	int code = 0;
+	for (int i = 0; code == 0 && i < 1000; i++) {
+		char text[1000];
+		memset(text, 'x', sizeof text);
+		text[snprintf(text, sizeof text, "fact number %d about ", i)] = 'y';
+		fact = (struct fact_new){.text = {text, sizeof text}};
+		code = memory_add(memory, &fact, NULL, &world.error);
+		stored += code == 0;
+	}
+	assert_int_equal(code, BOBBIN_ENOSPC);
+	assert_int_equal(count_all(&world, memory), stored);
 	memory_close(memory);
 	world_close(&world);
 }
