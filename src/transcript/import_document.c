@@ -261,7 +261,7 @@ bool import_has_many(const char *data, size_t len)
 }
 
 int import_values(struct import *import, const char *data, size_t len,
-	int (*read)(void *reader, const struct json *value, struct place place), void *reader,
+	int (*each)(void *reader, const struct json *value, struct place place), void *reader,
 	struct bobbin_error *error)
 {
 	struct import_lines lines;
@@ -271,11 +271,11 @@ int import_values(struct import *import, const char *data, size_t len,
 
 	if (!import_has_many(data, len)) {
 		rc = import_document(import, data, len, &value, error);
-		return rc ? rc : read(reader, &value, place);
+		return rc ? rc : each(reader, &value, place);
 	}
 	import_lines_init(&lines, import, data, len);
 	while ((rc = import_lines_next(&lines, &value, &place)) > 0)
-		if ((rc = read(reader, &value, place)) < 0)
+		if ((rc = each(reader, &value, place)) < 0)
 			return rc;
 	return rc;
 }

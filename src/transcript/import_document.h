@@ -21,11 +21,11 @@ int import_document(struct import *import, const char *data, size_t len, struct 
 bool import_has_many(const char *data, size_t len);
 
 /*
- * Reads a file whose values each stand for themselves: all of them, or the document. `read` is given each with its place
+ * Reads a file whose values each stand for themselves: all of them, or the document. `each` is given one with its place
  * (a document's is {0, 0}) and stops it by an error. What import_document and import_lines_next say.
  */
 int import_values(struct import *import, const char *data, size_t len,
-	int (*read)(void *reader, const struct json *value, struct place place), void *reader,
+	int (*each)(void *reader, const struct json *value, struct place place), void *reader,
 	struct bobbin_error *error);
 
 /* The place of a value in a whole document; of a mended one line 0, offset 0. */

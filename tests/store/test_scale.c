@@ -248,6 +248,13 @@ static void c5_large_log__opens_by_its_index_and_is_rebuilt_in_bounded_memory(vo
 
 /* ---- X22: many large sessions ---- */
 
+/* A time is written without its milliseconds where they are 0: one time in a thousand, and 4 bytes less to read. */
+static int64_t half_past(void *context)
+{
+	(void)context;
+	return INT64_C(1790000000500000000);
+}
+
 static void x22_list__reads_the_same_bytes_of_sessions_of_any_size(void **state)
 {
 	(void)state;
@@ -258,6 +265,7 @@ static void x22_list__reads_the_same_bytes_of_sessions_of_any_size(void **state)
 		struct world world;
 		char id[16], name[32];
 		world_open(&world, STORE_SYNC_NONE);
+		world.platform.table.realtime_ns = half_past;
 		for (int i = 0; i < SESSIONS; i++) {
 			sprintf(id, "s-%d", i);
 			sprintf(name, "s-%d.jsonl", i);
