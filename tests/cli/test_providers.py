@@ -350,7 +350,7 @@ def connections_that_break(case):
 def silence(case):
     """X33: a wait that timed out may have been paid; it is not asked again."""
     provider = case.provider
-    for name, events in (("before the first event", []), ("in the middle", provider.text("Well", ", ")[:4])):
+    for name, events in (("before the first event", []), ("in the middle", provider.text("Well", ", ")[:-provider.last_events])):
         server = case.server(hang_after(events), stream(provider.text("Again?")))
         begin = time.monotonic()
         said = case.chat(server, "Hello?", "--idle-timeout", "1")
