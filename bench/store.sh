@@ -45,8 +45,8 @@ $timer make "$dir/big" "$messages" "$bytes"
 	query='größer of messages 12 größer'
 	$timer search "$dir/big" 11 "$query"
 	if command -v rg >/dev/null; then
-		echo "ripgrep messages $(rg -c --no-filename -F "$query" "$dir/big" | awk '{ n += $1 } END { print n + 0 }')"
-		$timer process ripgrep 11 rg -c -F "$query" "$dir/big"
+		echo "ripgrep messages $(rg --no-ignore --hidden -c --no-filename -F "$query" "$dir/big" | awk '{ n += $1 } END { print n + 0 }')"
+		$timer process ripgrep 11 rg --no-ignore --hidden -c -F "$query" "$dir/big"
 	fi
 } >"$out"
 

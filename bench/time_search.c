@@ -40,7 +40,7 @@ static double median(double *times, size_t count)
 }
 
 /* Runs a program; gives the first number of what it prints (0: nothing) and the time it took. */
-static double run(char **arguments, unsigned long long *ret_number)
+static double run(const char *const *arguments, unsigned long long *ret_number)
 {
 	posix_spawn_file_actions_t actions;
 	char output[256] = "";
@@ -54,7 +54,7 @@ static double run(char **arguments, unsigned long long *ret_number)
 	posix_spawn_file_actions_addclose(&actions, ends[0]);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	double start = now_ms();
-	if (posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ) != 0) {
+	if (posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ) != 0) {
 		fprintf(stderr, "time_search: cannot run %s\n", arguments[0]);
 		exit(1);
 	}
@@ -107,9 +107,9 @@ int main(int argc, char **argv)
 
 	snprintf(log, sizeof(log), "%s/%s.jsonl", argv[2], argv[3]);
 	for (int i = 6; i < argc; i++) {
-		char *ours[] = {argv[4], "--store", argv[2], "search", "--json", "--count", "--session",
+		const char *ours[] = {argv[4], "--store", argv[2], "search", "--json", "--count", "--session",
 			argv[3], "--", argv[i], NULL};
-		char *theirs[] = {
+		const char *theirs[] = {
 			argv[5], "--fixed-strings", "--count", "--no-filename", "--", argv[i], log, NULL};
 		unsigned long long hits = 0, lines = 0, counted = 0;
 		for (size_t at = 0; at < runs; at++) {

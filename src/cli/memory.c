@@ -300,7 +300,7 @@ static int correct(const struct arguments *arguments, bobbin_memory *memory)
 static int forget(const struct arguments *arguments, bobbin_memory *memory)
 {
 	struct bobbin_error error;
-	uint64_t number;
+	uint64_t number = 0;
 	int code = arguments->word_count == 2 ? read_number(arguments->words[1], &number)
 					      : fail_usage("forget takes one fact: f12");
 

@@ -223,7 +223,7 @@ int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, s
 int facts_learn_turn(bobbin_session *session, uint32_t node, struct memory_taken *taken, struct bobbin_error *error)
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
-	struct memory *memory;
+	struct memory *memory = NULL;
 	uint32_t typed = newest_typed(session->log, node);
 	int code;
 

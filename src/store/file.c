@@ -98,7 +98,7 @@ int file_open_locked(const struct platform *platform, int dir, const char *name,
 	int *ret_file, struct bobbin_error *error)
 {
 	for (int tries = 0; tries < TAKE_OVER_TRIES; tries++) {
-		int file;
+		int file = -1;
 		int rc = file_open(platform, dir, name, O_RDWR | O_CREAT | O_APPEND, &file, NULL, error);
 		if (rc)
 			return rc;
@@ -136,8 +136,8 @@ int file_write(const struct platform *platform, int file, struct slice bytes, co
 int file_read(const struct platform *platform, int dir, const char *name, size_t max, struct buffer *out,
 	struct bobbin_error *error)
 {
-	struct file_info info;
-	int file;
+	struct file_info info = {0};
+	int file = -1;
 	int rc = file_open(platform, dir, name, O_RDONLY, &file, &info, error);
 
 	if (rc)

@@ -181,7 +181,7 @@ static int hang_flat(struct trees *trees, const struct json *list)
 	struct import *import = trees->builder.import;
 	struct json_iter iter;
 	struct json message;
-	size_t index, parent;
+	size_t index = 0, parent;
 	int rc = 0;
 
 	trees->count = 0;

@@ -3,6 +3,7 @@
  */
 #include "sim/disk.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,7 +86,7 @@ static void set_name(struct sim_names *names, const char *name, int file)
 			abort();
 		at = (int)names->count++;
 		memset(&names->list[at], 0, sizeof(names->list[at]));
-		strncpy(names->list[at].name, name, SIM_NAME_BYTES - 1);
+		snprintf(names->list[at].name, SIM_NAME_BYTES, "%s", name);
 	}
 	names->list[at].file = file;
 }
