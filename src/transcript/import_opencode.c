@@ -14,8 +14,8 @@
  *	compaction    the request for a summary; the reply that holds it has info.summary true
  *
  * Messages follow each other in the order of the file. Their parentID names the person's message that a
- * reply belongs to, no tree, and exporters that mask secrets give many messages the same id: nothing is
- * looked up by id.
+ * reply belongs to, no tree, and exporters that mask secrets give many messages and calls the same id:
+ * nothing is looked up by id, and a call id that occurred before gets ".2", ".3", ….
  *
  * Invariants: (1) a call is in its reply, its result follows it, unless the tool never ended; (2) a result
  * whose state.time.compacted is set was cleared from that product's context: it is kept, and counted in a
@@ -24,6 +24,7 @@
  */
 #include "transcript/import_builder.h"
 
+#include "base/alloc.h"
 #include "base/limits.h"
 #include "transcript/import_readers.h"
 
@@ -36,6 +37,9 @@ struct opencode {
 	struct json_writer blocks, rests;
 	struct slice id; /* of the message being read */
 	struct import_usage usage;
+	struct id_table call_ids; /* how often each was met */
+	struct slice *step_ids;	  /* of the calls of the step that is read */
+	size_t step_count, step_cap;
 	unsigned steps;	  /* messages made of it so far */
 	uint64_t cleared; /* results that the product took out of its context */
 	struct place first_cleared;
@@ -76,6 +80,7 @@ static void begin_lists(struct opencode *opencode)
 {
 	buffer_clear(&opencode->content);
 	buffer_clear(&opencode->rest);
+	opencode->step_count = 0;
 	json_writer_init(&opencode->blocks, &opencode->content);
 	json_writer_init(&opencode->rests, &opencode->rest);
 	json_begin_array(&opencode->blocks);
@@ -254,28 +259,59 @@ static int read_user(
 			    before ? ORIGIN_INJECTED : ORIGIN_PERSON);
 }
 
-static void write_call(struct opencode *opencode, const struct json *part)
+/* The id of a call, told apart from those that were met before. */
+static int unique_id(struct opencode *opencode, const struct json *part, struct slice *ret_id)
+{
+	struct slice id = import_string(opencode->import, part, "callID");
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	size_t times = 0;
+	int rc = 0;
+
+	*ret_id = id;
+	if (!id.data)
+		return 0;
+	if (id_table_get(&opencode->call_ids, id, &times)) {
+		buffer_add_slice(&text, id);
+		buffer_addf(&text, ".%zu", times + 1);
+		*ret_id = buffer_error(&text) ? (struct slice){NULL, 0}
+					      : import_keep(opencode->import, buffer_slice(&text));
+		rc = ret_id->data ? 0 : BOBBIN_ENOMEM;
+	}
+	buffer_release(&text);
+	return rc ? rc : id_table_put(&opencode->call_ids, id, times + 1);
+}
+
+static int write_call(struct opencode *opencode, const struct json *part)
 {
 	static const char *const OWN[] = {"callID", "tool", "state", NULL};
+	static const char *const RENAMED[] = {"tool", "state", NULL};
 	struct json_writer *writer = &opencode->blocks;
 	struct json value, state;
+	struct slice id;
+	int rc = unique_id(opencode, part, &id);
 
+	if (!rc)
+		rc = mem_grow((void **)&opencode->step_ids, &opencode->step_cap, opencode->step_count + 1,
+			sizeof(*opencode->step_ids));
+	if (rc)
+		return rc;
+	opencode->step_ids[opencode->step_count++] = id;
 	json_begin_object(writer);
 	json_member_text(writer, "type", "tool_use");
-	if (json_get(part, "callID", &value) && value.type == JSON_STRING)
-		json_member_value(writer, "id", &value);
+	if (id.data)
+		json_member_string(writer, "id", id);
 	if (json_get(part, "tool", &value) && value.type == JSON_STRING)
 		json_member_value(writer, "name", &value);
 	json_key(writer, "input");
-	if (json_get(part, "state", &state) && json_get(&state, "input", &value) &&
-		value.type == JSON_OBJECT) {
+	if (json_get(part, "state", &state) && json_get(&state, "input", &value) && value.type == JSON_OBJECT)
 		json_add_value(writer, &value);
-	} else {
-		json_begin_object(writer);
-		json_end_object(writer);
-	}
+	else
+		json_add_raw(writer, SLICE_LITERAL("{}"));
 	json_end_object(writer);
-	write_rest(opencode, part, OWN);
+	bool renamed = json_get(part, "callID", &value) && id.data &&
+		       !slice_equal(json_string_content(&value, &opencode->import->arena), id);
+	write_rest(opencode, part, renamed ? RENAMED : OWN);
+	return 0;
 }
 
 static int read_reply_part(struct opencode *opencode, const struct json *part, struct place place)
@@ -293,7 +329,7 @@ static int read_reply_part(struct opencode *opencode, const struct json *part, s
 		json_add_value(&opencode->blocks, part);
 		write_rest(opencode, part, TYPE_ONLY);
 	} else if (part_is(part, "tool")) {
-		write_call(opencode, part);
+		return write_call(opencode, part);
 	} else if (part_is(part, "step-start") || part_is(part, "step-finish") || part_is(part, "patch") ||
 		   part_is(part, "snapshot") || part_is(part, "retry") || part_is(part, "agent")) {
 		if (part_is(part, "step-finish"))
@@ -334,7 +370,8 @@ static void write_output(struct json_writer *writer, const struct json *state)
 	}
 }
 
-static int write_result(struct opencode *opencode, const struct json *part, struct place place)
+static int write_result(
+	struct opencode *opencode, const struct json *part, struct slice id, struct place place)
 {
 	static const char *const OWN[] = {
 		"status", "input", "output", "error", "attachments", "metadata", NULL};
@@ -350,7 +387,7 @@ static int write_result(struct opencode *opencode, const struct json *part, stru
 		opencode->cleared++ == 0)
 		opencode->first_cleared = place;
 	struct json_writer *writer =
-		builder_begin_result(&opencode->builder, import_string(opencode->import, part, "callID"));
+		builder_begin_result(&opencode->builder, id);
 	if (json_get(part, "tool", &value) && value.type == JSON_STRING)
 		json_member_value(writer, "name", &value);
 	struct json_writer content; /* apart, because the message moves while it is written */
@@ -383,13 +420,14 @@ static int end_step(struct opencode *opencode, const struct json *info, struct j
 {
 	enum message_origin origin = is_true(info, "summary") ? ORIGIN_SUMMARY : ORIGIN_PERSON;
 	struct json part;
+	size_t call = 0;
 	int rc = end_message(opencode,
 		builder_begin(&opencode->builder, origin == ORIGIN_SUMMARY ? ROLE_USER : ROLE_ASSISTANT),
 		info, origin);
 
 	while (!rc && json_iter_next(&from, NULL, &part) && part.text < until) {
 		if (part_is(&part, "tool"))
-			rc = write_result(opencode, &part, place);
+			rc = write_result(opencode, &part, opencode->step_ids[call++], place);
 	}
 	return rc;
 }
@@ -460,6 +498,7 @@ static bool is_reverted(const struct json *info, const struct json *message)
 
 static int read_session(struct opencode *opencode, const struct json *session)
 {
+	id_table_release(&opencode->call_ids); /* another session's calls are other calls */
 	struct json info = {.type = JSON_ABSENT}, messages, message;
 	struct json_iter iter;
 	int rc = 0;
@@ -534,5 +573,7 @@ int import_opencode(struct import *import, const char *data, size_t len, struct 
 	builder_release(&opencode.builder);
 	buffer_release(&opencode.content);
 	buffer_release(&opencode.rest);
+	id_table_release(&opencode.call_ids);
+	mem_free(opencode.step_ids);
 	return import_end(rc, error);
 }

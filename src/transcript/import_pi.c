@@ -3,14 +3,18 @@
  * pi's session files: a header, then entries one a line. In the layout of 2025 (version 1) entries have no
  * ids and simply follow each other; since version 2 they carry id and parentId, and those are followed.
  *
- *	user, assistant     messages; toolCall blocks become tool_call blocks in place, thinking blocks stay
- * as they are toolResult          role tool bashExecution       a command the person ran; the model is shown
- * it as text in a user message: origin injected; with excludeFromContext it is not shown: counted and left out
- *	custom, hookMessage, and entries custom_message    what an extension gave the model: origin injected
- *	compaction          a user message with origin summary; what it replaced stays before it, "cut" is
- * what it kept: firstKeptEntryId, or firstKeptEntryIndex, which counts entries with the header, not lines
- *	branch_summary      a user message with origin summary: what was left behind on another branch
- *	session_info        a name for the session: its title
+ *	user, assistant   messages; toolCall blocks become tool_call blocks in place, thinking blocks stay as
+ *	                  they are
+ *	toolResult        role tool
+ *	bashExecution     a command the person ran; the model is shown it as text in a user message: origin
+ *	                  injected; with excludeFromContext it is not shown: counted and left out
+ *	custom, hookMessage, and entries custom_message
+ *	                  what an extension gave the model: origin injected
+ *	compaction        a user message with origin summary; what it replaced stays before it, "cut" is what
+ *	                  it kept: firstKeptEntryId, or firstKeptEntryIndex, which counts entries with the
+ *	                  header, not lines
+ *	branch_summary    a user message with origin summary: what was left behind on another branch
+ *	session_info      a name for the session: its title
  *
  * The line ends at the last entry of the file, of whatever type. Replies that were aborted or failed are kept
  * with the calls they hold: their results are missing in the middle of the line, which is for the view to

@@ -11,7 +11,8 @@ from harness import SOURCE, TRANSCRIPTS, Scratch, done, equal, ok, skip
 
 # Folders of transcripts; the format is called as the folder, but for these.
 FOLDERS = ("claude-code", "pi", "openai-chat", "swe-agent", "mini-swe-agent", "openhands", "aider", "letta-af", "langchain",
-           "sharegpt", "tree", "locomo", "longmemeval")
+           "sharegpt", "tree", "locomo", "longmemeval", "codex", "openai-responses", "opencode", "gemini-cli", "copilot-cli",
+           "anthropic-messages")
 NAMES = {"letta-af": "letta"}
 DIALECTS = ("openai-chat", "openai-responses", "anthropic")
 # A file with many sessions is looked at more closely in this many of them.

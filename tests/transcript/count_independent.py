@@ -16,7 +16,8 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import count_datasets  # noqa: E402
+import count_datasets
+import count_products  # noqa: E402
 
 
 def values(text):
@@ -116,7 +117,8 @@ def openai_chat(text):
     return [chat(last["requestMessages"]["messages"], extra=any(last["response"]["message"]))]
 
 
-FORMATS = {"claude-code": claude_code, "pi": pi, "openai-chat": openai_chat, **count_datasets.FORMATS}
+FORMATS = {"claude-code": claude_code, "pi": pi, "openai-chat": openai_chat, **count_datasets.FORMATS,
+           **count_products.FORMATS}
 NAMES = count_datasets.NAMES
 
 
