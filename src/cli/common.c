@@ -52,7 +52,14 @@ int open_session(const struct arguments *arguments, const char *id, bool create,
 		bobbin_store_close(*ret_store);
 		return fail(&error);
 	}
-	return 0;
+	/* Who says whose session it is means that one, and not what is known about somebody else. */
+	const char *owner = bobbin_session_info(*ret_session)->owner;
+	if (create && arguments->owner && *owner && strcmp(owner, arguments->owner) != 0) {
+		rc = fail_usage("session %s is %s's, not %s's", bobbin_session_info(*ret_session)->id,
+			visible(owner), visible(arguments->owner));
+		close_session(*ret_store, *ret_session);
+	}
+	return rc;
 }
 
 const char *short_id(bobbin_session *session, const char *id)

@@ -9,7 +9,7 @@
 #include "memory/judge.h"
 #include "session/facts.h"
 
-#define QUERY_BYTES 4000 /* of a message that asks; its beginning */
+#define QUERY_BYTES 4000 /* of a message that asks, about; its beginning */
 
 /* ---- Showing */
 
@@ -101,26 +101,43 @@ static int write_shown(bobbin_session *session, const struct facts_wanted *wante
 	return code;
 }
 
+/* What the person says in their own words: what they pasted would drown it. All of it if there is nothing else. */
+static void add_question(struct slice typed, struct buffer *out)
+{
+	struct typed sentences;
+	struct slice sentence;
+
+	typed_begin(&sentences, typed);
+	while (out->len < QUERY_BYTES && typed_next(&sentences, &sentence)) {
+		buffer_add_slice(out, sentence);
+		buffer_add_char(out, '\n');
+	}
+	if (!out->len && typed.len)
+		buffer_add(out, typed.data, utf8_truncate(typed.data, typed.len, QUERY_BYTES));
+}
+
 static int find(bobbin_session *session, struct memory *memory, uint32_t node, const struct facts_wanted *wanted,
 	struct arena *arena, struct facts_shown *ret_shown, struct bobbin_error *error)
 {
 	struct arena own = ARENA_INIT;
-	struct buffer typed;
+	struct buffer typed, question;
 	struct message message;
 	struct fact *facts = NULL;
 	size_t count = 0;
 	int code;
 
 	buffer_init(&typed, LIMIT_LINE_BYTES);
+	buffer_init(&question, 3 * QUERY_BYTES);
 	code = typed_text(session->log, node, &typed, &message, &own, error);
 	if (code == 0) {
-		struct slice query = buffer_slice(&typed);
-		if (query.len > QUERY_BYTES)
-			query.len = utf8_truncate(query.data, query.len, QUERY_BYTES);
-		code = memory_search(memory, query, NULL, &own, &facts, &count, error);
+		add_question(buffer_slice(&typed), &question);
+		code = buffer_error(&question) ? error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory") : 0;
 	}
+	if (code == 0)
+		code = memory_search(memory, buffer_slice(&question), NULL, &own, &facts, &count, error);
 	if (code == 0 && write_shown(session, wanted, facts, count, arena, ret_shown) < 0)
 		code = error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory");
+	buffer_release(&question);
 	buffer_release(&typed);
 	arena_release(&own);
 	return code;
