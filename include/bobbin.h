@@ -212,6 +212,8 @@ struct bobbin_session_info {
 	uint64_t faults;             /* lines set aside (not known, 0, in a list) */
 	int64_t updated_ns;          /* since 1970: when its log last changed */
 	const char *damaged;         /* NULL, or why it cannot be opened */
+	int messages_known;          /* 0 in a list: `messages` is no number of anything; its log cannot be opened, or is long
+	                              * and has no caches */
 };
 
 /* Facts about an open session. */

@@ -16,6 +16,7 @@
 #define LIMIT_FAULTS_REPORTED 1000   /* faults kept with their places; the others are only counted */
 #define LIMIT_META_BYTES (1u << 20)  /* a meta.json that is larger is not one of ours */
 #define LIMIT_PATH_BYTES 4096
+#define LIMIT_LIST_COUNT_BYTES (256u << 20) /* of logs without caches, read to count messages for a list: half a second */
 #define LIMIT_LOCK_WAIT_MS 10000 /* waiting for another process's append */
 #define LIMIT_TURN_ROUNDS 200	 /* model calls in one turn */
 #define LIMIT_PROVIDER_RETRIES 4

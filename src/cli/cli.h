@@ -114,6 +114,8 @@ void print_faults_json(const bobbin_faults *faults);
 
 /* read.c: what a list says of a session; `end` closes the object or goes on with it. */
 void print_info_json(const struct bobbin_session_info *info, const char *end);
+/* "3 messages", or "? messages" where nobody knows. */
+const char *messages_text(const struct bobbin_session_info *info);
 
 /* common.c: reads all of a file ("-": stdin) into memory of malloc; 0, or an exit code with the reason
  * printed. */

@@ -269,7 +269,7 @@ static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 	print_branches(row->node, open);
 	printf("%s%s%s", paint(BOLD), info->id, paint(PLAIN));
 	print_origin(row->node);
-	printf("  %s", counted(info->messages, "message"));
+	printf("  %s", messages_text(info));
 	if (row->own.nanousd || row->own.unpriced)
 		printf("  %s", price_text(&row->own));
 	if (*info->title) {

@@ -42,7 +42,7 @@ void progress_wipe(void)
 /* What the doctor has looked at so far. */
 struct visit {
 	const struct arguments *arguments;
-	uint64_t looked_at, with_faults, repaired;
+	uint64_t looked_at, with_faults, repaired; /* with_faults: after a repair, those in which some stay */
 	bool can_repair; /* some fault is one that a repair does something about */
 	bool quiet_if_healthy; /* of many, the healthy ones are only counted */
 	int rc;
@@ -94,12 +94,27 @@ static int report(struct visit *visit, const char *what, bobbin_faults *faults)
 
 /* ---- Repairs ---- */
 
+/* What a repair left as it was, looked for anew. The end of a line of JSON, or a part of the report. `count`: how many. */
+static void print_left(const struct visit *visit, bobbin_faults *faults)
+{
+	size_t count = bobbin_faults_count(faults);
+	if (visit->arguments->json) {
+		fputs(",\"left\":{", stdout);
+		print_faults_json(faults);
+		puts("}}");
+	} else if (count) {
+		printf("%zu fault%s no repair mends:\n", count, count == 1 ? "" : "s");
+		print_faults(visit->arguments, faults);
+	}
+	bobbin_faults_free(faults);
+}
+
 static void print_repaired_json(const char *id, const struct bobbin_repaired *repaired)
 {
 	begin_json(id);
 	print_json_member("repaired_as", repaired->id);
 	printf(",\"earlier\":%s,\"mended\":%llu,\"messages\":%llu,\"left_out\":%llu,\"changed\":%llu,\"marked\":%llu,"
-	       "\"detached\":%s,\"copied\":%s}\n",
+	       "\"detached\":%s,\"copied\":%s",
 		repaired->found ? "true" : "false", (unsigned long long)repaired->mended,
 		(unsigned long long)repaired->messages, (unsigned long long)repaired->left_out,
 		(unsigned long long)repaired->changed, (unsigned long long)repaired->marked,
@@ -128,47 +143,76 @@ static void print_made(const struct bobbin_repaired *repaired)
 	printf("  repaired as %s\n", repaired->id);
 }
 
+static void print_repaired(const char *id, const struct bobbin_repaired *repaired, size_t left)
+{
+	print_name(id);
+	if (repaired->mended)
+		printf("%s put right%s", counted(repaired->mended, "file"), *repaired->id || left ? "; " : "\n");
+	if (*repaired->id)
+		print_made(repaired);
+	else if (!repaired->mended && !left)
+		puts("nothing to repair");
+}
+
+/* Is what has the log's name something that is not opened? */
+static bool is_no_log(bobbin_store *store, const char *id)
+{
+	bobbin_faults *faults;
+	if (bobbin_doctor_session(store, id, &faults, NULL) < 0)
+		return false;
+	bool refused = bobbin_faults_count(faults) && strcmp(bobbin_faults_get(faults, 0)->kind, "refused") == 0;
+	bobbin_faults_free(faults);
+	return refused;
+}
+
 static int repair_session(struct visit *visit, bobbin_store *store, const char *id)
 {
-	struct bobbin_repaired repaired;
+	struct bobbin_repaired repaired = {.id = ""};
 	struct bobbin_error error;
+	bobbin_faults *left;
 	int failed = bobbin_repair_session(store, id, &repaired, &error);
+	if (failed == BOBBIN_EREFUSED && is_no_log(store, id)) /* a fault that stays */
+		failed = 0;
+	if (!failed) /* a damaged log stays as it is: what counts then is what was made of it */
+		failed = bobbin_doctor_session(store, *repaired.id ? repaired.id : id, &left, &error);
 	progress_wipe();
 	if (failed < 0)
 		return fail_about(id, &error);
+	size_t count = bobbin_faults_count(left);
 	visit->looked_at++;
+	visit->with_faults += count > 0;
 	visit->repaired += (*repaired.id && !repaired.found) || repaired.mended;
-	if (visit->arguments->json) {
+	if (visit->arguments->json)
 		print_repaired_json(id, &repaired);
-		return EXIT_DONE;
-	}
-	if (!*repaired.id && !repaired.mended && visit->quiet_if_healthy)
-		return EXIT_DONE;
-	print_name(id);
-	if (repaired.mended)
-		printf("%s put right%s", counted(repaired.mended, "file"), *repaired.id ? "; " : "\n");
-	if (*repaired.id)
-		print_made(&repaired);
-	else if (!repaired.mended)
-		puts("nothing to repair");
-	return EXIT_DONE;
+	else if (count || *repaired.id || repaired.mended || !visit->quiet_if_healthy)
+		print_repaired(id, &repaired, count);
+	print_left(visit, left);
+	return count ? EXIT_NO : EXIT_DONE;
 }
 
 static int repair_folder(struct visit *visit, bobbin_store *store)
 {
 	struct bobbin_error error;
 	uint64_t mended;
+	bobbin_faults *left;
 	int failed = bobbin_repair_store(store, &mended, &error);
+	if (!failed)
+		failed = bobbin_doctor_store(store, &left, &error);
 	progress_wipe();
 	if (failed < 0)
 		return fail(&error);
+	size_t count = bobbin_faults_count(left);
 	if (visit->arguments->json) {
 		begin_json("");
-		printf("\"mended\":%llu}\n", (unsigned long long)mended);
-	} else if (mended) {
-		printf("the store's folder: %s put right or taken away\n", counted(mended, "file"));
+		printf("\"mended\":%llu", (unsigned long long)mended);
+	} else {
+		if (mended || count)
+			print_name("the store's folder");
+		if (mended)
+			printf("%s put right or taken away%s", counted(mended, "file"), count ? "; " : "\n");
 	}
-	return EXIT_DONE;
+	print_left(visit, left);
+	return count ? EXIT_NO : EXIT_DONE;
 }
 
 /* ---- What is looked at ---- */
@@ -273,7 +317,9 @@ static void print_sum(const struct visit *visit)
 	if (visit->arguments->json)
 		return;
 	if (visit->arguments->repair)
-		printf("%s, %s put right\n", counted(visit->looked_at, "session"), number_text(visit->repaired));
+		printf("%s, %s put right%s%s\n", counted(visit->looked_at, "session"), number_text(visit->repaired),
+			visit->with_faults ? ", faults stay in " : "",
+			visit->with_faults ? number_text(visit->with_faults) : "");
 	else if (visit->with_faults)
 		printf("%s, faults in %s%s\n", counted(visit->looked_at, "session"), number_text(visit->with_faults),
 			visit->can_repair ? "; bobbin doctor --repair mends what it can" : "");

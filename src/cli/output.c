@@ -394,7 +394,8 @@ void note(const struct arguments *arguments, const char *format, ...)
 	fputs(color ? PLAIN "\n" : "\n", stderr);
 }
 
-static void print_fault(const struct bobbin_fault *fault)
+/* `repairing`: what a repair would do was just done. */
+static void print_fault(const struct bobbin_fault *fault, bool repairing)
 {
 	printf("%s%s%s", paint(YELLOW), fault->kind, paint(PLAIN));
 	if (*fault->where)
@@ -405,7 +406,7 @@ static void print_fault(const struct bobbin_fault *fault)
 	print_wrapped(fault->message, strlen(fault->message), 2);
 	if (*fault->advice)
 		print_wrapped(fault->advice, strlen(fault->advice), 2);
-	if (*fault->repair) {
+	if (*fault->repair && !repairing) {
 		fputs("  --repair: ", stdout);
 		print_hanging(fault->repair, strlen(fault->repair), 4);
 	}
@@ -441,5 +442,5 @@ void print_faults(const struct arguments *arguments, const bobbin_faults *faults
 		return;
 	}
 	for (size_t i = 0; i < bobbin_faults_count(faults); i++)
-		print_fault(bobbin_faults_get(faults, i));
+		print_fault(bobbin_faults_get(faults, i), arguments->repair);
 }

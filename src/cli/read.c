@@ -128,8 +128,12 @@ void print_info_json(const struct bobbin_session_info *info, const char *end)
 	print_json_member("title", info->title);
 	putchar(',');
 	print_json_member("owner", info->owner);
-	printf(",\"messages\":%llu,\"bytes\":%llu,\"updated\":%.3f,", (unsigned long long)info->messages,
-		(unsigned long long)info->bytes, (double)info->updated_ns / 1e9);
+	if (info->messages_known)
+		printf(",\"messages\":%llu", (unsigned long long)info->messages);
+	else
+		fputs(",\"messages\":null", stdout);
+	printf(",\"bytes\":%llu,\"updated\":%.3f,", (unsigned long long)info->bytes,
+		(double)info->updated_ns / 1e9);
 	fputs("\"parentId\":", stdout);
 	if (*info->parent_id)
 		print_json_text(info->parent_id);
@@ -144,10 +148,15 @@ void print_info_json(const struct bobbin_session_info *info, const char *end)
 	fputs(end, stdout);
 }
 
+const char *messages_text(const struct bobbin_session_info *info)
+{
+	return info->messages_known ? counted(info->messages, "message") : "? messages";
+}
+
 static void print_info(const struct bobbin_session_info *info)
 {
 	printf("%s%-20s%s %17s  %-13s ", paint(BOLD), info->id, paint(PLAIN),
-		counted(info->messages, "message"), time_ago(info->updated_ns));
+		messages_text(info), time_ago(info->updated_ns));
 	size_t used = 52 + (strlen(info->id) > 20 ? strlen(info->id) - 20 : 0);
 	size_t room = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 10;
 	char from[BOBBIN_SESSION_ID_BYTES + 16];

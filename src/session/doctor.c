@@ -192,6 +192,8 @@ static const char *unopenable_advice(const char *kind)
 		return "Put that file back from a backup: then it opens again.";
 	if (strcmp(kind, "parent_changed") == 0)
 		return "Put the log it was forked from back as it was, from a backup.";
+	if (strcmp(kind, "refused") == 0)
+		return "A log is a plain file of your own. Put one in its place, or take this away if it does not belong here.";
 	return "No byte of it is touched. Restore it from a backup.";
 }
 

@@ -148,6 +148,7 @@ const struct bobbin_session_info *bobbin_session_info(bobbin_session *session)
 	info->title = inner->title;
 	info->forked_at = inner->forked_at;
 	info->messages = line_messages(session->log);
+	info->messages_known = 1;
 	info->tokens = line_tokens(session->log);
 	info->faults = log_fault_total(session->log);
 	if (store_entry(session->store->store, slice_of(inner->id), &arena, &entry, NULL) == 0) {

@@ -92,7 +92,8 @@ static void info_from_entry(const struct store_entry *entry, struct bobbin_sessi
 	info->messages = entry->messages;
 	info->bytes = entry->bytes;
 	info->updated_ns = entry->updated_ns;
-	info->damaged = entry->damaged ? "its first line is damaged: see bobbin doctor" : NULL;
+	info->messages_known = entry->messages_known;
+	info->damaged = entry->why;
 }
 
 static int list_fill(bobbin_store *store, const struct store_list_options *options, bobbin_list *list,
@@ -138,7 +139,7 @@ int bobbin_list_open(bobbin_store *store, const struct bobbin_list_options *opti
 	if (options)
 		memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
 	const struct store_list_options inner = {
-		.owner = all.owner, .parent_id = all.parent, .limit = all.title ? 0 : all.limit};
+		.owner = all.owner, .parent_id = all.parent, .limit = all.title ? 0 : all.limit, .count = true};
 	bobbin_list *list = mem_alloc_zero(sizeof(*list));
 	if (!list)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
@@ -334,7 +335,7 @@ int bobbin_tree_open(bobbin_store *store, const char *id, bobbin_tree **ret_tree
 	bobbin_tree *tree = mem_alloc_zero(sizeof(*tree));
 	if (!tree)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	const struct store_list_options all = {0};
+	const struct store_list_options all = {.count = true};
 	rc = list_fill(store, &all, &tree->list, error);
 	if (!rc)
 		rc = tree_build(tree, id, error);

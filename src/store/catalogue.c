@@ -89,6 +89,7 @@ static bool take_entry(struct slice *rest, struct arena *arena, struct catalogue
 		.parent_id = texts[3],
 		.forked_at = numbers.forked_at,
 		.messages = numbers.messages,
+		.messages_known = true,
 		.messages_exact = true,
 		.last_seq = numbers.last_seq,
 		.bytes = numbers.bytes,

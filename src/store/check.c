@@ -95,9 +95,9 @@ static int check_meta(struct log *log, const struct store_check *check, struct b
 	else if (!rc)
 		wrong = contradiction(log, &meta);
 	if (wrong) {
-		rc = check_found(check, "meta", name.data, "It is written anew, from the log.", error,
-			"%s. It is only a cache: the log decides.", wrong);
 		/* A link, or a folder of that name, is not ours to take away. */
+		rc = check_found(check, "meta", name.data, S_ISREG(info.mode) ? "It is written anew, from the log." : "",
+			error, "%s. It is only a cache: the log decides.", wrong);
 		if (!rc && check->mend && S_ISREG(info.mode)) {
 			platform->unlink_at(platform->context, log->store->dir, name.data, 0);
 			if (!log->header_lost && !log->parent_lost)

@@ -74,6 +74,26 @@ static int leftover(const struct folder *folder, const char *name, const char *o
 		"left by a process that was killed %s; nothing reads it.", of);
 }
 
+/* Whoever makes a workspace has its folder locked, and looks after that whether it still has its name. */
+static int leftover_folder(const struct folder *folder, const char *name)
+{
+	const struct platform *platform = folder->store->platform;
+	int dir = platform->open_at(platform->context, folder->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+	if (dir < 0)
+		return 0;
+	bool is_free = platform->lock(platform->context, dir, LOCK_EX | LOCK_NB) == 0;
+	if (is_free && folder->check->mend) {
+		file_clear_folder(platform, dir, 0);
+		platform->unlink_at(platform->context, folder->dir, name, AT_REMOVEDIR);
+	}
+	file_close(platform, dir);
+	return !is_free ? 0
+			: check_found(folder->check, "leftover", name, "It is taken away.", folder->error,
+				  "left by a process that was killed while it made the folder of a workspace; "
+				  "nothing reads it.");
+}
+
 /* A file beside a log that is not there. What is mended is done by deleting the session once more. */
 static int orphan(const struct folder *folder, const char *name, const char *id)
 {
@@ -129,6 +149,43 @@ static int check_file_mode(const struct folder *folder, const char *name, const 
 static const char *const BESIDE[] = {
 	".meta.json", ".memory.md", ".turn", ".compact", ".base.jsonl", NULL};
 
+static bool is_one_of(const char *name, const char *const *names)
+{
+	while (*names && strcmp(name, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
+static bool is_log(const char *name)
+{
+	static const char *const endings[] = {STORE_LOG_SUFFIX, NULL};
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	return session_of(name, endings, id);
+}
+
+/* A folder in which a workspace is being made. */
+static bool is_new_workspace(const char *name)
+{
+	static const char *const endings[] = {".files", NULL};
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	return name[0] == '.' && session_of(name + 1, endings, id);
+}
+
+/* What a name is the name of, whatever stands there. */
+static bool is_name_of_folder(const char *name)
+{
+	static const char *const names[] = {STORE_CACHE_NAME, ".actions", "blobs", NULL};
+	return is_one_of(name, names) || id_is_session(slice_of(name)) || is_new_workspace(name);
+}
+
+static bool is_name_of_file(const char *name)
+{
+	static const char *const names[] = {STORE_LOCK_NAME, ".gitignore", ".backup", "bobbin.db", "bobbin.db-wal",
+		"bobbin.db-shm", NULL};
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	return is_one_of(name, names) || session_of(name, BESIDE, id) || is_log(name);
+}
+
 static int check_regular(const struct folder *folder, const char *name, const struct file_info *info)
 {
 	char id[LIMIT_SESSION_ID_BYTES + 1];
@@ -145,6 +202,13 @@ static int check_regular(const struct folder *folder, const char *name, const st
 	return session_of(name, BESIDE, id) ? orphan(folder, name, id) : 0;
 }
 
+static int wrong_kind(const struct folder *folder, const char *name, const struct file_info *info)
+{
+	const char *wanted = is_name_of_folder(name) ? "a folder" : is_name_of_file(name) ? "a file" : NULL;
+	return check_found(folder->check, "kind", name, "", folder->error, "it is %s%s%s, and is not opened: take it away.",
+		file_kind_text(info->mode), wanted ? " where there should be " : "", wanted ? wanted : "");
+}
+
 static int check_name(const struct folder *folder, const char *name)
 {
 	const struct platform *platform = folder->store->platform;
@@ -152,18 +216,23 @@ static int check_name(const struct folder *folder, const char *name)
 
 	if (platform->info_at(platform->context, folder->dir, name, &info) < 0) /* gone in between */
 		return 0;
+	if (is_log(name) && !(S_ISREG(info.mode) && info.owner == platform->user(platform->context)))
+		return 0; /* found with the session of that name */
 	if (S_ISLNK(info.mode))
 		return check_found(folder->check, "link", name, "", folder->error,
 			"it is a symbolic link; links are not followed here, so what it points to is not used. Put "
-			"the file itself in its place.");
+			"the %s itself in its place.", is_name_of_folder(name) ? "folder" : "file");
 	if (S_ISREG(info.mode) && info.owner != platform->user(platform->context))
 		return check_found(folder->check, "owner", name, "", folder->error,
 			"it belongs to another user (uid %u) and is not opened: chown it.", info.owner);
+	if (S_ISDIR(info.mode) ? is_name_of_file(name) : is_name_of_folder(name))
+		return wrong_kind(folder, name, &info);
+	if (S_ISDIR(info.mode) && is_new_workspace(name))
+		return leftover_folder(folder, name);
 	if (S_ISREG(info.mode))
 		return check_regular(folder, name, &info);
-	if (!S_ISDIR(info.mode) || ends_with(name, ".jsonl"))
-		return check_found(folder->check, "kind", name, "", folder->error,
-			"it is neither a file nor a folder that belongs here, and is not opened.");
+	if (!S_ISDIR(info.mode))
+		return wrong_kind(folder, name, &info);
 	return 0;
 }
 

@@ -27,11 +27,29 @@ void file_close(const struct platform *platform, int file)
 		platform->close(platform->context, file);
 }
 
+const char *file_kind_text(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return "a file";
+	case S_IFDIR:
+		return "a folder";
+	case S_IFLNK:
+		return "a symbolic link";
+	case S_IFIFO:
+		return "a FIFO";
+	case S_IFSOCK:
+		return "a socket";
+	default:
+		return "a device";
+	}
+}
+
 static int check_info(const struct platform *platform, const char *name, const struct file_info *info,
 	struct bobbin_error *error)
 {
 	if (!S_ISREG(info->mode))
-		return error_set(error, BOBBIN_EREFUSED, "%s is not a regular file", name);
+		return error_set(error, BOBBIN_EREFUSED, "%s is %s, not a file", name, file_kind_text(info->mode));
 	if (info->owner != platform->user(platform->context))
 		return error_set(
 			error, BOBBIN_EREFUSED, "%s belongs to another user (uid %u)", name, info->owner);
@@ -49,7 +67,8 @@ int file_open(const struct platform *platform, int dir, const char *name, int fl
 		return error_set(
 			error, BOBBIN_EREFUSED, "%s is a symbolic link; links are not followed here", name);
 	if (file == -EISDIR || file == -ENXIO)
-		return error_set(error, BOBBIN_EREFUSED, "%s is not a regular file", name);
+		return error_set(error, BOBBIN_EREFUSED, "%s is %s, not a file", name,
+			file == -EISDIR ? "a folder" : "a FIFO, a socket or a device");
 	if (file < 0)
 		return error_set_os(error, -file, "cannot open %s", name);
 	int rc = platform->info(platform->context, file, &info);

@@ -13,6 +13,8 @@
  * BOBBIN_ENOTFOUND, BOBBIN_EREFUSED (a link, no regular file, another user's), BOBBIN_EIO, BOBBIN_ENOSPC. */
 int file_open(const struct platform *platform, int dir, const char *name, int flags, int *ret_file,
 	struct file_info *ret_info, struct bobbin_error *error);
+/* "a file", "a folder", "a FIFO" …: what a st_mode says. */
+const char *file_kind_text(uint32_t mode);
 void file_close(const struct platform *platform, int file); /* -1 allowed */
 
 /* flock(2) with a bounded wait. BOBBIN_EBUSY, BOBBIN_EIO. */

@@ -80,12 +80,14 @@ struct store_entry {
 	const char *title;     /* "" if none */
 	const char *parent_id; /* "" if it is no fork */
 	uint64_t forked_at;    /* messages inherited */
-	uint64_t messages;     /* on its line, inherited ones included: as last cached */
+	uint64_t messages;     /* on its line, inherited ones included: as last cached, or counted */
+	bool messages_known;   /* they were counted, or messages_exact: else nobody may be told the number */
 	bool messages_exact;   /* the log has not changed since */
 	uint64_t last_seq;     /* of the newest record that the end of the log shows; 0 if unknown */
 	uint64_t bytes;	       /* of its own log */
 	int64_t updated_ns;    /* modification time of the log */
 	bool damaged;	       /* the header cannot be read: `bobbin doctor` says more */
+	const char *why;       /* of `damaged`: a few words, not in the arena; else NULL */
 };
 
 struct store_list_options {
@@ -93,11 +95,13 @@ struct store_list_options {
 	const char *title;     /* only titles that contain this (ASCII case ignored); NULL: all */
 	const char *parent_id; /* only direct forks of this session; NULL: all */
 	size_t limit;	       /* 0: no limit */
+	bool count;	       /* messages that no cache knows are counted, by opening the log */
 };
 
 /*
  * Sessions, newest log first (equal times: by id). Reads a bounded number of bytes a session (meta, first and
- * last lines of the log), never whole logs. One damaged session is listed as damaged and stops nothing.
+ * last lines of the log), never whole logs; with `count` also what no index file covers, of at most LIMIT_LIST_COUNT_BYTES of
+ * all logs, newest first. One damaged session is listed as damaged and stops nothing.
  * options NULL: everything. BOBBIN_EIO, BOBBIN_ENOMEM.
  */
 int store_list(struct store *store, const struct store_list_options *options, struct arena *arena,

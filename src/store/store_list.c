@@ -167,6 +167,18 @@ static bool is_of_this_log(const struct session_line *header, const struct sessi
 	       (!header->created[0] || !meta->created[0] || strcmp(header->created, meta->created) == 0);
 }
 
+/* Why the ends of a log cannot be read, in a few words. */
+static const char *why_unreadable(const struct store *store, const struct file_info *info)
+{
+	if (S_ISREG(info->mode))
+		return info->owner == store->platform->user(store->platform->context)
+			       ? "its file cannot be read"
+			       : "it belongs to another user";
+	if (S_ISLNK(info->mode))
+		return "it is a link, not a log";
+	return S_ISDIR(info->mode) ? "it is a folder, not a log" : "it is a device, not a log";
+}
+
 /* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand
  * that lost its meta) the log itself is read. */
 static int describe(struct store *store, const struct store_found *found, struct arena *arena,
@@ -176,8 +188,12 @@ static int describe(struct store *store, const struct store_found *found, struct
 	struct meta meta = {.line = SESSION_LINE_INIT};
 	int rc = store_read_ends(store, found, &ends, NULL);
 
-	if (rc && rc != BOBBIN_ENOMEM)
+	const char *why = "its first line is damaged";
+
+	if (rc && rc != BOBBIN_ENOMEM) {
 		ends.damaged = true;
+		why = why_unreadable(store, &found->info);
+	}
 	if (rc != BOBBIN_ENOMEM)
 		rc = meta_read(store, found->id, &meta, NULL);
 	if (rc == BOBBIN_ENOMEM)
@@ -194,6 +210,7 @@ static int describe(struct store *store, const struct store_found *found, struct
 			return error_set(error, lineage, "out of memory");
 		ends.damaged = lineage < 0;
 	}
+	bool exact = rc == 0 && meta.has_messages && meta.log_bytes == found->info.size;
 	*ret_entry = (struct store_entry){
 		.id = arena_copy(arena, found->id, strlen(found->id)),
 		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
@@ -201,16 +218,62 @@ static int describe(struct store *store, const struct store_found *found, struct
 		.parent_id = arena_copy(arena, ends.line.parent_id, strlen(ends.line.parent_id)),
 		.forked_at = ends.line.forked_at,
 		.messages = meta.messages,
-		.messages_exact = rc == 0 && meta.has_messages && meta.log_bytes == found->info.size,
+		.messages_known = exact,
+		.messages_exact = exact,
 		.last_seq = ends.last_seq,
 		.bytes = found->info.size,
 		.updated_ns = found->info.modified_ns,
 		.damaged = ends.damaged,
+		.why = ends.damaged ? why : NULL,
 	};
 	if (!ret_entry->id || !ret_entry->owner || !ret_entry->title || !ret_entry->parent_id)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	/* Without a header, or with a meta that is behind, more than the log's bytes decides. */
-	*ret_lasts = ends.has_header && !ends.damaged && ret_entry->messages_exact;
+	*ret_lasts = ends.has_header && !ends.damaged;
+	return 0;
+}
+
+/* ---- Messages that no cache knows ------------------------------------------------------------------------
+ */
+
+/* What opening the log would read of it: all that its index file does not cover. */
+static uint64_t bytes_to_read(struct store *store, const struct store_found *found)
+{
+	const struct platform *platform = store->platform;
+	int dir = store_cache_dir(store, false);
+	char name[LOG_NAME_BYTES];
+	struct file_info info;
+
+	if (dir < 0)
+		return found->info.size;
+	index_name(found->id, name);
+	bool indexed = platform->info_at(platform->context, dir, name, &info) == 0 && S_ISREG(info.mode);
+	file_close(platform, dir);
+	return indexed && found->info.size > store->index_step ? store->index_step : found->info.size;
+}
+
+/* Counts them as whoever opens the session does, unless that would read more than `room`. What cannot be opened stays
+ * unknown. BOBBIN_ENOMEM. */
+static int count_messages(
+	struct store *store, const struct store_found *found, uint64_t *room, struct store_entry *entry)
+{
+	struct log *log;
+	uint64_t bytes = entry->damaged || entry->messages_known ? UINT64_MAX : bytes_to_read(store, found);
+
+	if (bytes > *room)
+		return 0;
+	*room -= bytes;
+	int rc = log_open(store, slice_of(found->id), LOG_READ, &log, NULL);
+	if (rc < 0)
+		return rc == BOBBIN_ENOMEM ? rc : 0;
+	uint32_t head = log_head(log);
+	struct log_node node = {0};
+	if (head == NODE_NONE || log_node(log, head, &node) == 0) {
+		entry->messages = head == NODE_NONE ? 0 : (uint64_t)node.depth + 1;
+		entry->messages_known = true;
+		/* Appended to since the folder was read: another number than that of these bytes. */
+		entry->messages_exact = log->index.state.position.offset == found->info.size;
+	}
+	log_free(log);
 	return 0;
 }
 
@@ -230,11 +293,13 @@ struct cataloguing {
 	struct buffer new_text;
 	uint32_t new_count;
 	size_t looked_at; /* logs that had to be opened */
+	uint64_t room;	  /* bytes that may still be read to count messages */
 };
 
 /* From the catalogue if the log is as it was, else from its ends. */
-static int look_up(struct store *store, const struct store_found *found, struct arena *arena,
-	struct cataloguing *catalogue, struct store_entry *ret_entry, struct bobbin_error *error)
+static int look_up(struct store *store, const struct store_found *found,
+	const struct store_list_options *options, struct arena *arena, struct cataloguing *catalogue,
+	struct store_entry *ret_entry, struct bobbin_error *error)
 {
 	const struct store_entry *known = catalogue_find(&catalogue->old, found->id, &found->info);
 	bool lasts = true;
@@ -243,8 +308,13 @@ static int look_up(struct store *store, const struct store_found *found, struct 
 		*ret_entry = *known;
 	} else {
 		int rc = describe(store, found, arena, ret_entry, &lasts, error);
+		if (!rc && options && options->count && is_wanted(ret_entry, options) &&
+			count_messages(store, found, &catalogue->room, ret_entry) < 0)
+			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 		if (rc)
 			return rc;
+		/* Without a header, or with a meta that is behind, more than the log's bytes decides. */
+		lasts = lasts && ret_entry->messages_exact;
 		catalogue->looked_at += lasts;
 	}
 	if (lasts) {
@@ -258,7 +328,7 @@ int store_list(struct store *store, const struct store_list_options *options, st
 	struct store_entry **ret_entries, size_t *ret_count, struct bobbin_error *error)
 {
 	struct store_listing listing = {.store = store};
-	struct cataloguing catalogue = {.new_text = BUFFER_INIT(SIZE_MAX - 1)};
+	struct cataloguing catalogue = {.new_text = BUFFER_INIT(SIZE_MAX - 1), .room = LIMIT_LIST_COUNT_BYTES};
 	struct store_entry *entries = NULL;
 	size_t count = 0, limit = options && options->limit ? options->limit : SIZE_MAX;
 	int rc = store_find_logs(&listing, error);
@@ -269,7 +339,7 @@ int store_list(struct store *store, const struct store_list_options *options, st
 			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; !rc && i < listing.count && count < limit; i++) {
-		rc = look_up(store, &listing.found[i], arena, &catalogue, &entries[count], error);
+		rc = look_up(store, &listing.found[i], options, arena, &catalogue, &entries[count], error);
 		if (!rc && is_wanted(&entries[count], options))
 			count++;
 	}

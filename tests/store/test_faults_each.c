@@ -395,6 +395,23 @@ static int do_list(struct world *world)
 	return rc;
 }
 
+/* Without the meta of one, whose messages are counted then. */
+static int do_list_counted(struct world *world)
+{
+	const struct store_list_options options = {.count = true};
+	struct arena arena = ARENA_INIT;
+	struct store_entry *entries;
+	size_t count;
+
+	remove(scratch_path(world->dir, "main.meta.json"));
+	int rc = store_list(world->store, &options, &arena, &entries, &count, NULL);
+	for (size_t i = 0; !rc && i < count; i++)
+		if (strcmp(entries[i].id, "main") == 0 && entries[i].messages_known)
+			assert_int_equal(entries[i].messages, 2);
+	arena_release(&arena);
+	return rc;
+}
+
 static int do_list_again(struct world *world)
 {
 	int rc = do_list(world);
@@ -501,6 +518,7 @@ static const struct operation {
 	{"refresh", do_refresh, 0},
 	{"list", do_list, 0},
 	{"list from a catalogue", do_list_again, 0},
+	{"list and count", do_list_counted, 0},
 	{"entry", do_entry, 0},
 	{"delete", do_delete, 0},
 	{"delete a fork", do_delete_fork, 0},
