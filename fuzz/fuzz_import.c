@@ -2,7 +2,8 @@
 /*
  * The readers of foreign transcripts on any bytes: each format by name, and recognition. What comes out must
  * be records that a store would take: well-formed messages, ids once, parents before children, counts that
- * are true, and the head where replaying the store's rules puts it.
+ * are true, and the head where replaying the store's rules puts it, or, in a format that can take messages back, where
+ * its reader says. With BOBBIN_FUZZ_FORMAT in the environment only that format is read.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +50,19 @@ static void append(struct drafts *store, struct id_table *ids, const struct mess
 		*head = store->count - 1;
 }
 
-static void check_conversation(const struct import_conversation *conversation, bool may_rewind)
+/* Formats in which the last word may be that messages are taken back. */
+static bool may_rewind(const char *format)
+{
+	static const char *const FORMATS[] = {"bobbin", "codex", "copilot-cli", "gemini-cli", "opencode", "pi", NULL};
+
+	for (size_t i = 0; FORMATS[i]; i++) {
+		if (strcmp(FORMATS[i], format) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void check_conversation(const struct import_conversation *conversation, bool rewinds)
 {
 	struct import scratch = {.arena = ARENA_INIT};
 	struct drafts store = {.import = &scratch};
@@ -68,7 +81,8 @@ static void check_conversation(const struct import_conversation *conversation, b
 		calls += message_call_count(&message);
 		results += message.role == ROLE_TOOL;
 	}
-	CHECK(may_rewind || head == conversation->head);
+	CHECK(head == conversation->head ||
+		(rewinds && (conversation->head == DRAFT_NONE || conversation->head < conversation->record_count)));
 	CHECK(conversation->messages == conversation->record_count);
 	CHECK(conversation->calls == calls && conversation->results == results);
 	CHECK(array_path_new(conversation->records, conversation->record_count, NULL, &path, NULL) == 0);
@@ -88,7 +102,7 @@ static void check_format(const char *format, const char *data, size_t len)
 	CHECK(rc == 0 || (error.code == rc && error.message[0] && error.offset <= len));
 	CHECK(rc != 0 || import.conversation_count > 0);
 	for (size_t i = 0; rc == 0 && i < import.conversation_count; i++)
-		check_conversation(&import.conversations[i], strcmp(import.format, "bobbin") == 0);
+		check_conversation(&import.conversations[i], may_rewind(import.format));
 	for (size_t i = 0; i < import.warning_count; i++)
 		CHECK(import.warnings[i].offset <= len);
 	import_release(&import);
@@ -97,7 +111,12 @@ static void check_format(const char *format, const char *data, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const char *const *formats = import_formats();
+	const char *only = getenv("BOBBIN_FUZZ_FORMAT");
 
+	if (only) {
+		check_format(only, (const char *)data, len);
+		return 0;
+	}
 	check_format(NULL, (const char *)data, len);
 	for (size_t i = 0; formats[i]; i++)
 		check_format(formats[i], (const char *)data, len);

@@ -30,6 +30,19 @@ static void libc_release(void *context, void *memory)
 
 static const struct allocator libc_allocator = {libc_allocate, libc_reallocate, libc_release, NULL};
 static struct allocator current = {libc_allocate, libc_reallocate, libc_release, NULL};
+static _Thread_local uint64_t failures;
+
+uint64_t mem_failures(void)
+{
+	return failures;
+}
+
+static void *counted(void *memory)
+{
+	if (!memory)
+		failures++;
+	return memory;
+}
 
 void alloc_set(const struct allocator *allocator)
 {
@@ -38,7 +51,7 @@ void alloc_set(const struct allocator *allocator)
 
 void *mem_alloc(size_t bytes)
 {
-	return current.allocate(current.context, bytes ? bytes : 1);
+	return counted(current.allocate(current.context, bytes ? bytes : 1));
 }
 
 void *mem_alloc_zero(size_t bytes)
@@ -53,14 +66,14 @@ void *mem_realloc(void *memory, size_t bytes)
 {
 	if (!memory)
 		return mem_alloc(bytes);
-	return current.reallocate(current.context, memory, bytes ? bytes : 1);
+	return counted(current.reallocate(current.context, memory, bytes ? bytes : 1));
 }
 
 void *mem_realloc_array(void *memory, size_t count, size_t size)
 {
 	size_t bytes;
 	if (__builtin_mul_overflow(count, size, &bytes))
-		return NULL;
+		return counted(NULL);
 	return mem_realloc(memory, bytes);
 }
 

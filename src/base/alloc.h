@@ -7,6 +7,7 @@
 #define BASE_ALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct allocator {
 	void *(*allocate)(void *context, size_t bytes);
@@ -27,6 +28,10 @@ void *mem_realloc(void *memory, size_t bytes);
 void *mem_realloc_array(void *memory, size_t count, size_t size);
 char *mem_copy_text(const char *data, size_t len); /* NUL-terminated copy */
 void mem_free(void *memory);
+
+/* How many of this thread's allocations have failed so far. What runs through many small steps, whose answers cannot
+ * tell "nothing there" from "no memory", compares it before and after. */
+uint64_t mem_failures(void);
 
 /* Grows *array (elements of `size` bytes, capacity *cap) so that it holds at least `need`. 0 or
  * BOBBIN_ENOMEM. */

@@ -117,11 +117,13 @@ static int append_records(
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	const struct log_append_options first = {.check_head = true};
 	int rc = log_append(log, conversation->records, count, &first, acks, error);
-	bool moved = !rc && conversation->head < count && acks[conversation->head].node != log_head(log);
-	if (moved)
-		rc = log_node_id(log, acks[conversation->head].node, id, error);
-	if (moved && !rc)
-		rc = log_rewind(log, slice_of(id), NULL, error);
+	uint32_t head = conversation->head < count ? acks[conversation->head].node : NODE_NONE;
+	if (!rc && head != log_head(log)) {
+		if (head != NODE_NONE)
+			rc = log_node_id(log, head, id, error);
+		if (!rc)
+			rc = log_rewind(log, head == NODE_NONE ? (struct slice){NULL, 0} : slice_of(id), NULL, error);
+	}
 	mem_free(acks);
 	return rc;
 }

@@ -299,7 +299,7 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 		"no transcript of a known format; bobbin help import lists those that are read");
 }
 
-int import_read(const char *format, const char *data, size_t len, struct import *ret_import,
+static int read_recognised(const char *format, const char *data, size_t len, struct import *ret_import,
 	struct bobbin_error *error)
 {
 	*ret_import = (struct import){.arena = ARENA_INIT};
@@ -316,6 +316,17 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
 	int rc = reader->read(ret_import, data, len, error);
 	return rc ? rc : import_end(import_tell_kinds(ret_import), error);
+}
+
+/* Readers ask for many small texts, and one that is missing is no fault of a file: whether memory ran out anywhere on
+ * the way is looked at here, so that no message is left out for it in silence. */
+int import_read(const char *format, const char *data, size_t len, struct import *ret_import,
+	struct bobbin_error *error)
+{
+	uint64_t failures = mem_failures();
+	int rc = read_recognised(format, data, len, ret_import, error);
+
+	return mem_failures() == failures ? rc : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 
 void import_release(struct import *import)
