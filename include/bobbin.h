@@ -410,6 +410,7 @@ struct bobbin_backup_report {
 	uint64_t removed;      /* sessions of the earlier backup that are deleted in the store */
 	uint64_t damaged;      /* that cannot be opened, in the store as little as in the copy: bobbin_doctor_session */
 	uint64_t refused;      /* whose file is a link, no file, or another user's: they are not in it */
+	bobbin_faults *left_out; /* NULL, or all that is not in it, these and a damaged database: why, each; to be released */
 };
 
 /*
@@ -418,6 +419,8 @@ struct bobbin_backup_report {
  * logs. The folder must not exist (its parent must), be empty, or be an earlier backup: then only what came since is
  * copied, and what was deleted since is taken out. It is a store like any other; caches are not copied. A backup is
  * for reading: what was written into it is not overwritten (BOBBIN_EEXIST).
+ *
+ * What cannot be copied (report.left_out) stops nothing; what an earlier backup has of it stays there.
  *
  * On return it is on disk, and has been read back and opened. A new one is made beside its place, as PATH.partial. One
  * that is brought up to date can be used at every moment, also after a crash or with a full disk. ret_report may be NULL.

@@ -34,8 +34,34 @@ static void print_report(const char *path, const struct bobbin_backup_report *re
 		printf("  %s cannot be opened, in the store as little as here: see bobbin doctor\n",
 			counted(report->damaged, "session"));
 	if (report->refused)
-		printf("  %s left out: its file is a link, or another user's: see bobbin doctor\n",
-			counted(report->refused, "session"));
+		printf("  %s left out\n", counted(report->refused, "session"));
+}
+
+/* What the copy lacks, one a line. */
+static void print_left_out(const bobbin_faults *faults)
+{
+	const struct bobbin_fault *fault;
+	for (size_t i = 0; (fault = bobbin_faults_get(faults, i)); i++) {
+		printf("  %snot copied%s: ", paint(YELLOW), paint(PLAIN));
+		print_clean(fault->where, strlen(fault->where));
+		putchar('\n');
+		print_wrapped(fault->message, strlen(fault->message), 4);
+	}
+	puts("  The rest is copied. What an earlier backup had of it is still there.");
+}
+
+static void print_left_out_json(const bobbin_faults *faults)
+{
+	const struct bobbin_fault *fault;
+	fputs("\"left_out\":[", stdout);
+	for (size_t i = 0; (fault = bobbin_faults_get(faults, i)); i++) {
+		fputs(i ? ",{" : "{", stdout);
+		print_json_member("file", fault->where);
+		putchar(',');
+		print_json_member("why", fault->message);
+		putchar('}');
+	}
+	puts("]}");
 }
 
 static void print_report_json(const char *path, const struct bobbin_backup_report *report)
@@ -43,15 +69,16 @@ static void print_report_json(const char *path, const struct bobbin_backup_repor
 	putchar('{');
 	print_json_member("path", path);
 	printf(",\"incremental\":%s,\"sessions\":%llu,\"bytes\":%llu,\"bytes_copied\":%llu,\"removed\":%llu,"
-	       "\"damaged\":%llu,\"refused\":%llu}\n",
+	       "\"damaged\":%llu,\"refused\":%llu,",
 		report->incremental ? "true" : "false", (unsigned long long)report->sessions,
 		(unsigned long long)report->bytes, (unsigned long long)report->bytes_copied,
 		(unsigned long long)report->removed, (unsigned long long)report->damaged, (unsigned long long)report->refused);
+	print_left_out_json(report->left_out);
 }
 
 int command_backup(const struct arguments *arguments)
 {
-	struct bobbin_backup_report report;
+	struct bobbin_backup_report report = {0};
 	struct bobbin_error error;
 	bobbin_store *store;
 	const char *path = arguments->words[0];
@@ -67,6 +94,11 @@ int command_backup(const struct arguments *arguments)
 		print_report_json(path, &report);
 	else
 		print_report(path, &report);
+	if (!rc && report.left_out && !arguments->json)
+		print_left_out(report.left_out);
+	if (!rc && report.left_out)
+		rc = EXIT_NO;
+	bobbin_faults_free(report.left_out);
 	bobbin_store_close(store);
 	return rc;
 }

@@ -173,7 +173,8 @@ const struct command commands[] = {
 		"format repair", 0, -1, command_doctor},
 	{"backup", "backup DIR", "a consistent copy of the store, also while others write",
 		"DIR must not exist, or be an earlier backup: then only what came since is copied, and what was deleted since "
-		"is taken out. A backup is a store: bobbin --store DIR reads it, and a copy of it is how to go back.",
+		"is taken out. What cannot be copied (no file, a damaged database) is named, and the answer is no (1). A backup "
+		"is a store: bobbin --store DIR reads it, and a copy of it is how to go back.",
 		"", 1, 1, command_backup},
 	{"help", "help [COMMAND]", "this, or a command explained", "", "", 0, 1, command_help},
 	{"version", "version", "the version of the library", "", "", 0, 0, command_version},

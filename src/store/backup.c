@@ -24,7 +24,8 @@ struct member {
 	const char *id, *parent_id;
 	unsigned depth; /* forks between it and its root */
 	struct copied log;
-	bool gone; /* deleted before or while it was copied */
+	bool gone;    /* deleted before or while it was copied … */
+	bool refused; /* … or no file that is opened in a store: what an earlier backup has of it stays */
 };
 
 struct course {
@@ -244,8 +245,11 @@ static int take_size(struct course *course, struct member *member)
 	int file;
 	int rc = file_open(platform, source->dir, member->log.name, O_RDONLY, &file, NULL, course->error);
 
-	member->gone = rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED;
-	course->backup.counts->refused += rc == BOBBIN_EREFUSED;
+	member->refused = rc == BOBBIN_EREFUSED;
+	member->gone = rc == BOBBIN_ENOTFOUND || member->refused;
+	course->backup.counts->refused += member->refused;
+	if (member->refused)
+		return backup_leave_out(&course->backup, member->log.name, course->error->message, course->error);
 	if (rc)
 		return member->gone ? 0 : rc;
 	rc = lock_shared(platform, file, member->log.name, course->error);
@@ -365,6 +369,11 @@ static int copy_database(struct course *course)
 
 	platform->unlink_at(platform->context, target->dir, temporary, 0);
 	int rc = database_backup(course->backup.source, target->dir, temporary, &copied, course->error);
+	/* Damaged, or what nobody would open: no reason to go without the logs. */
+	if (rc == BOBBIN_ECORRUPT || rc == BOBBIN_EREFUSED || rc == BOBBIN_EREADONLY) {
+		platform->unlink_at(platform->context, target->dir, temporary, 0);
+		return backup_leave_out(&course->backup, DATABASE_NAME, course->error->message, course->error);
+	}
 	if (rc || !copied)
 		return rc;
 	/* What belongs to the old one must not be read with the new one. */
@@ -434,7 +443,7 @@ static int drop_gone(struct course *course)
 	}
 	for (size_t i = count; !rc && i-- > 0;) {
 		const struct member *member = find_member(sorted, course->count, there[i].id);
-		if (member && !member->gone)
+		if (member && (!member->gone || member->refused))
 			continue;
 		rc = drop(course, there[i].id);
 		course->backup.counts->removed += !rc;
@@ -464,12 +473,12 @@ static int check_copies(struct course *course)
 
 	for (size_t i = 0; i < course->count; i++) {
 		const struct member *member = &course->members[i];
-		if (member->gone)
-			continue;
 		const struct copied *earlier = manifest_find(&backup->earlier, member->log.name);
+		if (member->gone && !(member->refused && earlier))
+			continue;
 		backup->counts->sessions++;
-		backup->counts->bytes += member->log.bytes;
-		if ((earlier && earlier->bytes == member->log.bytes && earlier->crc == member->log.crc) ||
+		backup->counts->bytes += member->refused ? earlier->bytes : member->log.bytes;
+		if (member->refused || (earlier && earlier->bytes == member->log.bytes && earlier->crc == member->log.crc) ||
 			opens(backup->target, member->id, &why))
 			continue;
 		if (why.code == BOBBIN_ENOMEM)
@@ -492,9 +501,13 @@ static int write_down(struct course *course)
 
 	if (!logs)
 		return no_memory(course);
-	for (size_t i = 0; i < course->count; i++)
-		if (!course->members[i].gone)
-			logs[count++] = course->members[i].log;
+	for (size_t i = 0; i < course->count; i++) {
+		const struct member *member = &course->members[i];
+		const struct copied *earlier =
+			member->refused ? manifest_find(&course->backup.earlier, member->log.name) : NULL;
+		if (earlier || !member->gone)
+			logs[count++] = earlier ? *earlier : member->log;
+	}
 	int rc = sync_target(course);
 	if (!rc)
 		rc = manifest_write(course->backup.target, logs, count, course->error);

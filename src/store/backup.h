@@ -30,6 +30,9 @@
 struct store_backup_options {
 	/* NULL, or told how many bytes of how many are copied; a negative code ends the backup with it. */
 	int (*progress)(void *data, const char *what, uint64_t done, uint64_t total);
+	/* NULL, or told what of the store is not copied, and why: a log or another file that would not be opened in a store,
+	 * the database if it is damaged. What an earlier backup has of it stays. A negative code ends the backup with it. */
+	int (*left_out)(void *data, const char *name, const char *why);
 	void *data;
 };
 
@@ -41,6 +44,7 @@ struct store_backup {
 	uint64_t removed;      /* sessions that were in the earlier one and are deleted since */
 	uint64_t damaged;      /* that cannot be opened, in the store as little as in the copy */
 	uint64_t refused;      /* whose file is a link, no file, or another user's: not copied */
+	uint64_t left_out;     /* these, and whatever else options.left_out was told */
 };
 
 /*

@@ -205,6 +205,17 @@ int backup_log(struct backup *backup, struct copied *wanted, struct bobbin_error
 	return rc;
 }
 
+int backup_leave_out(struct backup *backup, const char *name, const char *why, struct bobbin_error *error)
+{
+	const struct store_backup_options *options = backup->options;
+	char text[sizeof(error->message)];
+
+	snprintf(text, sizeof(text), "%s", why); /* it may stand in `error` itself */
+	backup->counts->left_out++;
+	int rc = options && options->left_out ? options->left_out(options->data, name, text) : 0;
+	return rc < 0 ? error_set(error, rc, "%s", error_code_text(rc)) : 0;
+}
+
 /* ---- Other files -----------------------------------------------------------------------------------------
  */
 
@@ -258,13 +269,16 @@ static int copy_if(struct backup *backup, int from_dir, int to_dir, const char *
 	struct file_info info, there;
 	bool same = false;
 	int from, to;
-	int rc = file_open(platform, from_dir, name, O_RDONLY, &from, &info, error);
+	struct bobbin_error why = {0};
+	int rc = file_open(platform, from_dir, name, O_RDONLY, &from, &info, &why);
 
 	*ret_copied = false;
-	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED)
-		return 0; /* gone, or nothing that would be opened in a store */
+	if (rc == BOBBIN_ENOTFOUND) /* gone */
+		return 0;
+	if (rc == BOBBIN_EREFUSED)
+		return backup_leave_out(backup, name, why.message, error);
 	if (rc)
-		return rc;
+		return error_set(error, rc, "%s", why.message);
 	if (file_open(platform, to_dir, name, O_RDONLY, &to, &there, NULL) == 0) {
 		same = there.size == info.size;
 		if (same && !size_tells)
@@ -313,7 +327,8 @@ static int copy_entry(const struct folders *folders, int from_dir, int to_dir, c
 		return 0;
 	if (S_ISDIR(info.mode) && folders->depth < DEPTH_MAX)
 		return copy_below(folders, from_dir, to_dir, name);
-	return S_ISREG(info.mode)
+	/* What a workspace holds beside files was never a version of anything. */
+	return S_ISREG(info.mode) || folders->grows
 		       ? copy_if(folders->backup, from_dir, to_dir, name, folders->grows, &ignored, folders->error)
 		       : 0;
 }
@@ -356,8 +371,10 @@ static int copy_below(const struct folders *folders, int from_dir, int to_dir, c
 	struct folders below = *folders;
 	int from = open_dir(platform, from_dir, name);
 
+	if (from == -ENOENT || (from < 0 && folders->depth)) /* gone, or a link in a workspace */
+		return 0;
 	if (from < 0)
-		return 0; /* gone, or a link */
+		return backup_leave_out(folders->backup, name, "it is no folder, and links are not followed here", folders->error);
 	below.depth++;
 	int rc = platform->make_dir_at(platform->context, to_dir, name, 0700);
 	int to = rc < 0 && rc != -EEXIST ? rc : open_dir(platform, to_dir, name);

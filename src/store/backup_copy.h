@@ -40,6 +40,8 @@ struct backup {
 };
 #define BACKUP_PIECE_BYTES ((size_t)1 << 18)
 
+/* Something of the store is not in the backup. */
+int backup_leave_out(struct backup *backup, const char *name, const char *why, struct bobbin_error *error);
 int backup_progress(struct backup *backup, const char *what, uint64_t more, struct bobbin_error *error);
 
 /* Brings the copy of a log to `wanted->bytes`; fills in its crc. Durable on return. */

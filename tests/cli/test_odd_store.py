@@ -119,4 +119,36 @@ with Scratch() as scratch:
     result = scratch.run("doctor", "--repair", "other")
     ok(result.code == 3 and ".lock is a folder" in result.errors, "a repair that cannot be made says why", result)
 
+# A backup says what is not in it, keeps what an earlier one had of that, and copies everything else.
+with Scratch() as scratch:
+    say(scratch, "main", 2)
+    say(scratch, "other", 3)
+    scratch.run("memory", "add", "--owner", "ana", "I live in Shanghai.")
+    result = scratch.run("--json", "backup", "copy")
+    equal((result.code, result.json["left_out"]), (0, []), "a whole store is copied with 0")
+    database = os.path.join(scratch.store, "bobbin.db")
+    with open(database, "r+b") as file:
+        file.write(b"junk" * 30)
+    os.rename(scratch.log("other"), scratch.log("other") + ".away")
+    os.symlink("main.jsonl", scratch.log("other"))
+    say(scratch, "main", 2)
+    result = scratch.run("backup", "copy")
+    ok(result.code == 1 and "not copied: other.jsonl" in result.text and "not copied: bobbin.db" in result.text,
+       "what is not copied is named and makes it 1", result)
+    equal(counts(scratch, "--store", "copy", "list"), {"main": 4, "other": 3}, "logs are copied, the earlier copy of a link stays")
+    result = scratch.run("--store", "copy", "memory", "list", "--owner", "ana")
+    ok("Shanghai" in result.text, "the earlier copy of the database stays", result)
+    result = scratch.run("backup", "new")
+    ok(result.code == 1 and "not copied: other.jsonl" in result.text and "not copied: bobbin.db" in result.text,
+       "so it is with a new backup", result)
+    equal(counts(scratch, "--store", "new", "list"), {"main": 4}, "which has the log")
+    os.unlink(scratch.log("other"))
+    os.rename(scratch.log("other") + ".away", scratch.log("other"))
+    os.unlink(database)
+    result = scratch.run("--json", "backup", "copy")
+    equal((result.code, result.json["bytes_copied"], result.json["sessions"]), (0, 0, 2), "and goes on where it was")
+    os.symlink("copy", os.path.join(scratch.store, "blobs"))
+    result = scratch.run("backup", "copy")
+    ok(result.code == 1 and "not copied: blobs" in result.text, "a link in place of the contents of files is named", result)
+
 done()
