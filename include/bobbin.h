@@ -1127,7 +1127,8 @@ struct bobbin_fact {
 	const char *text;
 	const char *subject;  /* whom it is about; "user": the owner */
 	const char *relation; /* "home", "name"; "": none is known, so nothing supersedes it */
-	int candidate;        /* 1: said in one session only, not sure to matter; never found, kept once it recurs in another */
+	int candidate;        /* 1: said in one session only, not sure to matter; kept once it recurs in another. 2: proposed by a
+			       * model; kept once the owner says the same, or by bobbin_memory_keep. Neither is ever found */
 	int64_t said_ns;      /* the first time; since 1970, UTC, like all of these */
 	int64_t valid_ns;     /* it holds from then on */
 	int64_t expires_ns;   /* 0: it does not */
@@ -1181,6 +1182,11 @@ BOBBIN_API int bobbin_memory_add(bobbin_memory *memory, const char *text, size_t
 BOBBIN_API int bobbin_memory_correct(bobbin_memory *memory, uint64_t number, const char *text, size_t len,
 	struct bobbin_error *error);
 
+/* Keeps a candidate or a proposal, as if the owner had added it by hand. ret_added (NULL allowed): merged is 1 if it was kept
+ * already. BOBBIN_ENOTFOUND. */
+BOBBIN_API int bobbin_memory_keep(bobbin_memory *memory, uint64_t number, struct bobbin_fact_added *ret_added,
+	struct bobbin_error *error);
+
 /* Removes a fact from the database, its index and its journal. 1 if it was removed, 0 if there is none of this owner. Messages that
  * said it before now do not bring it back, also not by an extraction that is running. */
 BOBBIN_API int bobbin_memory_forget(bobbin_memory *memory, uint64_t number, struct bobbin_error *error);
@@ -1189,7 +1195,7 @@ struct bobbin_facts_options {
 	size_t size;
 	size_t limit;     /* of a search 0: 5, at most 100; of a list 0: all */
 	int past;         /* 1: superseded ones too (a search: a question about the past has them anyway); in a list expired ones too */
-	int candidates;   /* 1: of a list: candidates too */
+	int candidates;   /* 1: of a list: candidates and proposals too */
 	double threshold; /* of a search: how much of the question a fact must cover, 0 to 1; 0: 0.3; negative: something */
 };
 #define BOBBIN_FACTS_OPTIONS_INIT {sizeof(struct bobbin_facts_options), 0, 0, 0, 0.0}
@@ -1328,7 +1334,9 @@ BOBBIN_API int bobbin_file_remove(bobbin_session *session, const char *path, str
 
 /*
  * Tools that answer from the session itself, for hosts to offer in bobbin_window_options.tools: recall, list_files,
- * read_file, write_file, check_off (an item "- [ ]" of a list in a file) and once (what the journal of actions knows).
+ * read_file, write_file, check_off (an item "- [ ]" of a list in a file), once (what the journal of actions knows),
+ * memory_search and memory_add (facts of the session's owner: what the owner typed in the very words of the call is kept,
+ * anything else is a proposal that waits for them, bobbin_memory_keep).
  * A JSON array of definitions; lives for ever.
  */
 BOBBIN_API const char *bobbin_tools(void);
@@ -1366,6 +1374,9 @@ BOBBIN_API int bobbin_commands_open(const char *tools, size_t len, bobbin_comman
 
 /* What to offer a model: those definitions without "bobbin", and bobbin_tools of other names. Lives as long as the commands. */
 BOBBIN_API const char *bobbin_commands_tools(const bobbin_commands *commands);
+
+/* Takes a tool out of what is offered, for a host that does not want it. It stays runnable. BOBBIN_ENOMEM. */
+BOBBIN_API int bobbin_commands_drop(bobbin_commands *commands, const char *name, struct bobbin_error *error);
 
 /* The tool of that name, NULL if none of the user's is; `words` empty: it has no command. */
 BOBBIN_API const struct bobbin_command *bobbin_commands_find(const bobbin_commands *commands, const char *name);

@@ -298,7 +298,8 @@ static int open_talk(const struct arguments *arguments, const char *id, bool cre
 	if (rc)
 		return rc;
 	talk->window.options.model = NULL; /* the model that answers sets the budget */
-	rc = chat_tools_open(talk->window.tools, talk->window.options.tools_len, &talk->tools);
+	rc = chat_tools_open(talk->window.tools, talk->window.options.tools_len, arguments->no_facts,
+		&talk->tools);
 	if (rc)
 		return rc;
 	talk->window.options.tools = talk->tools.json;

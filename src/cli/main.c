@@ -19,7 +19,8 @@ const struct command commands[] = {
 		"it is "
 		"resumed, calls left without a result are answered: with what the journal of actions has recorded, "
 		"else with a marked one. The model is offered recall, list_files, read_file, write_file, check_off, "
-		"once and note, and the tools of --tools. One of those is a command if its definition says "
+		"once, memory_search, memory_add (what you typed is kept as you typed it; what the model words itself waits "
+		"for bobbin memory keep) and note, and the tools of --tools. One of those is a command if its definition says "
 		"\"bobbin\":{\"command\":[\"./send.sh\"],\"effect\":true}: arguments on stdin, result on stdout; with "
 		"an effect it happens once for each call of the turn, whatever is killed (key SESSION/TURN/TOOL#N).",
 		"session owner title segment-bytes redact-on-write run routine deriver deriver-model no-compaction "
@@ -102,11 +103,12 @@ const struct command commands[] = {
 		"settle says how an unknown one was: --happened (with --reference ID and --result FILE to answer "
 		"later calls) or --not-happened, and the next call does it.",
 		"limit happened not-happened reference result", 0, 2, command_actions},
-	{"memory", "memory [add TEXT | search WORDS | list | correct ID TEXT | forget ID | learn SESSION]",
+	{"memory", "memory [add TEXT | search WORDS | list | correct ID TEXT | keep ID | forget ID | learn SESSION]",
 		"what is known about a person, in all sessions",
 		"add stores a fact; --why says what would become of it if it had been said in a session. A newer fact of the "
 		"same subject and relation takes the place of the older one, which is kept with its dates. search finds at "
-		"most 5, none if none fits (exit code 1). forget removes one from everywhere, and nothing said before brings "
+		"most 5, none if none fits (exit code 1). list --candidates has what waits too: said in one session only, or "
+		"proposed by a model; keep keeps it. forget removes one from everywhere, and nothing said before brings "
 		"it back (exit code 1 if there is none). learn reads what its owner typed in a session, as each turn does.",
 		"owner why subject relation session message said expires past candidates limit", 0, -1, command_memory},
 	{"work", "work [--once]", "derive the records of finished segments, in all sessions",

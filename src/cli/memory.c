@@ -46,7 +46,8 @@ static void print_fact_json(const struct bobbin_fact *fact)
 	print_json_member("subject", fact->subject);
 	putchar(',');
 	print_json_member("relation", fact->relation);
-	printf(",\"candidate\":%s", fact->candidate ? "true" : "false");
+	printf(",\"candidate\":%s,\"proposed\":%s", fact->candidate == 1 ? "true" : "false",
+		fact->candidate == 2 ? "true" : "false");
 	print_time_json("said", fact->said_ns);
 	print_time_json("valid_from", fact->valid_ns);
 	print_time_json("expires", fact->expires_ns);
@@ -83,8 +84,10 @@ static void print_fact(const struct bobbin_fact *fact)
 		printf(" · %s", counted(fact->source_count, "source"));
 	else if (fact->source_count && *fact->sources[0].session)
 		printf(" · %s %s", visible(fact->sources[0].session), visible(fact->sources[0].message));
-	if (fact->candidate)
+	if (fact->candidate == 1)
 		fputs(" · a candidate: kept once it recurs in another session", stdout);
+	else if (fact->candidate)
+		fputs(" · proposed by the model: kept once you say so", stdout);
 	printf("%s\n", paint(PLAIN));
 }
 
@@ -297,6 +300,26 @@ static int correct(const struct arguments *arguments, bobbin_memory *memory)
 	return EXIT_DONE;
 }
 
+static int keep(const struct arguments *arguments, bobbin_memory *memory)
+{
+	struct bobbin_fact_added added;
+	struct bobbin_error error;
+	uint64_t number;
+	int code = arguments->word_count == 2 ? read_number(arguments->words[1], &number)
+					      : fail_usage("keep takes one fact: f12");
+
+	if (code)
+		return code;
+	if (bobbin_memory_keep(memory, number, &added, &error) < 0)
+		return fail(&error) && error.code == BOBBIN_ENOTFOUND ? EXIT_NO : EXIT_FAILED;
+	if (arguments->json)
+		print_added_json(&added, NULL);
+	note(arguments, added.merged ? "f%" PRIu64 " is kept already" : "f%" PRIu64 " is kept", number);
+	if (added.superseded)
+		note(arguments, "f%" PRIu64 " does not hold any more", added.superseded);
+	return EXIT_DONE;
+}
+
 static int forget(const struct arguments *arguments, bobbin_memory *memory)
 {
 	struct bobbin_error error;
@@ -364,7 +387,7 @@ int command_memory(const struct arguments *arguments)
 		int words; /* at least, with its name */
 		int (*run)(const struct arguments *, bobbin_memory *);
 	} VERBS[] = {{"add", 2, add}, {"search", 2, search}, {"list", 1, list}, {"correct", 3, correct},
-		{"forget", 2, forget}, {"learn", 2, NULL}};
+		{"keep", 2, keep}, {"forget", 2, forget}, {"learn", 2, NULL}};
 	const char *verb = arguments->word_count ? arguments->words[0] : "list";
 	bobbin_store *store;
 
@@ -380,5 +403,5 @@ int command_memory(const struct arguments *arguments)
 		bobbin_store_close(store);
 		return code;
 	}
-	return fail_usage("memory has add, search, list, correct, forget and learn, no %s", verb);
+	return fail_usage("memory has add, search, list, correct, keep, forget and learn, no %s", verb);
 }

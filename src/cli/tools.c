@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tools that chat offers to the model: those of the library (recall, files, once), which answer from the session; note,
+ * The tools that chat offers to the model: those of the library (recall, files, once, memory), which answer from the session; note,
  * which puts a remark where recall will find it (in the log, as the call it is); and the user's own, which are commands
  * (--tools). The user's win over those of the same name.
  */
@@ -15,12 +15,24 @@ static const char note_definition[] =
 	"to note. It stays in this session's log and recall finds it.\",\"parameters\":{\"type\":\"object\","
 	"\"properties\":{\"text\":{\"type\":\"string\"}},\"required\":[\"text\"]}}}";
 
-int chat_tools_open(const char *tools, size_t len, struct chat_tools *ret_tools)
+static bool is_ours_of_facts(const struct chat_tools *tools, const char *name)
 {
+	return (strcmp(name, "memory_search") == 0 || strcmp(name, "memory_add") == 0) &&
+	       !bobbin_commands_find(tools->commands, name);
+}
+
+int chat_tools_open(const char *tools, size_t len, bool no_facts, struct chat_tools *ret_tools)
+{
+	static const char *const facts[] = {"memory_search", "memory_add"};
 	struct bobbin_error error;
 
 	if (bobbin_commands_open(tools, len, &ret_tools->commands, &error) < 0)
 		return tools ? fail_about("--tools", &error) : fail(&error);
+	ret_tools->no_facts = no_facts;
+	for (size_t i = 0; no_facts && i < 2; i++)
+		if (is_ours_of_facts(ret_tools, facts[i]) &&
+			bobbin_commands_drop(ret_tools->commands, facts[i], &error) < 0)
+			return fail(&error);
 	const char *all = bobbin_commands_tools(ret_tools->commands);
 	bool theirs = bobbin_commands_find(ret_tools->commands, "note") != NULL;
 	/* Into the array, before its ]. */
@@ -63,7 +75,9 @@ int chat_tool_run(const struct chat_tools *tools, bobbin_store *store, bobbin_se
 		return tool_command_run(store, session, command, call_id, arguments, ret_text);
 	if (strcmp(name, "note") == 0)
 		return run_note(arguments, ret_text);
-	if (bobbin_tool_run(session, name, arguments, strlen(arguments), &text, &is_error, &error) == 0) {
+	if (tools->no_facts && is_ours_of_facts(tools, name))
+		error.code = BOBBIN_ENOTFOUND;
+	else if (bobbin_tool_run(session, name, arguments, strlen(arguments), &text, &is_error, &error) == 0) {
 		*ret_text = strdup(text);
 		bobbin_free(text);
 		return is_error;

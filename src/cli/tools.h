@@ -8,10 +8,11 @@
 struct chat_tools {
 	bobbin_commands *commands; /* of --tools; never NULL once open */
 	char *json;		   /* all definitions */
+	bool no_facts;		   /* the model is offered nothing of what is known of the owner */
 };
 
 /* `tools`: the text of --tools, NULL without one. 0 or an exit code, with the reason printed. */
-int chat_tools_open(const char *tools, size_t len, struct chat_tools *ret_tools);
+int chat_tools_open(const char *tools, size_t len, bool no_facts, struct chat_tools *ret_tools);
 void chat_tools_close(struct chat_tools *tools);
 
 /* Answers a call; *ret_text belongs to the caller (free), NULL: out of memory. Returns 1 if it is an error result. */

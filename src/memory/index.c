@@ -147,7 +147,7 @@ int index_put(struct memory *memory, const struct fact_row *row, struct bobbin_e
 	struct slice text = {"", 0}, near = {"", 0}, relation = {"", 0};
 	int code;
 
-	if (row->state == FACT_CANDIDATE)
+	if (row->state != FACT_KEPT)
 		return 0;
 	code = terms_of(row, &arena, &terms);
 	if (code == 0 && row->relation.len)
@@ -178,7 +178,7 @@ int index_drop(struct memory *memory, const struct fact_row *row, struct bobbin_
 	struct terms terms;
 	int code;
 
-	if (row->state == FACT_CANDIDATE)
+	if (row->state != FACT_KEPT)
 		return 0;
 	code = terms_of(row, &arena, &terms);
 	if (code == 0 && row->relation.len)

@@ -228,13 +228,13 @@ static void ask_retrievable(const struct terms *terms, struct judgement *judgeme
 
 /* ---- Together */
 
-/* Of what is liked there is one relation for each thing: "taste coffee". */
-static void name_relation(const struct reading *reading, const struct terms *terms, struct judgement *judgement)
+/* Of what is liked there is one relation for each thing: "taste coffee". What does not fit is left out. */
+static int name_relation(const struct reading *reading, const struct terms *terms, struct judgement *judgement)
 {
 	struct buffer relation;
 
 	if (!reading->cue || (reading->cue->kind != PHRASE_STATES && reading->cue->kind != PHRASE_STATES_OF))
-		return;
+		return 0;
 	buffer_init(&relation, FACT_NAME_BYTES);
 	buffer_add_text(&relation, reading->cue->relation);
 	for (size_t i = 0; reading->cue->kind == PHRASE_STATES_OF && i < terms->count && i < OBJECT_TERMS; i++) {
@@ -244,7 +244,9 @@ static void name_relation(const struct reading *reading, const struct terms *ter
 	size_t len = utf8_truncate(relation.data, relation.len, FACT_NAME_BYTES);
 	memcpy(judgement->relation, relation.data, len);
 	judgement->relation[len] = 0;
+	int code = buffer_error(&relation) == BOBBIN_ENOMEM ? BOBBIN_ENOMEM : 0;
 	buffer_release(&relation);
+	return code;
 }
 
 static void decide(struct judgement *judgement, int64_t said_ns)
@@ -279,9 +281,10 @@ int judge(struct slice text, int64_t said_ns, struct judgement *ret_judgement, s
 		ask_expires(&reading, &judgement);
 		code = read_rest(&reading, &terms);
 	}
+	if (!code)
+		code = name_relation(&reading, &terms, &judgement);
 	if (!code) {
 		ask_retrievable(&terms, &judgement);
-		name_relation(&reading, &terms, &judgement);
 		decide(&judgement, said_ns);
 		*ret_judgement = judgement;
 	}

@@ -60,4 +60,10 @@ struct memory_taken {
 int memory_take(struct memory *memory, struct slice session, struct slice message, struct slice text,
 	struct slice context, int64_t said_ns, struct memory_taken *taken, struct bobbin_error *error);
 
+/* Of what the person typed the one sentence that says `wanted` (case, spacing, punctuation aside), kept because a model thinks it
+ * worth it: 1, and what became of it. 0, and nothing was done: they did not say it in these words, or it is about the work
+ * at hand. */
+int memory_take_one(struct memory *memory, struct slice session, struct slice message, struct slice text,
+	struct slice wanted, int64_t said_ns, struct fact_report *ret_report, struct bobbin_error *error);
+
 #endif

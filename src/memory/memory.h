@@ -13,7 +13,7 @@
  * facts (case, spacing, punctuation aside) that hold, an owner has one; adding it again adds its source. (3) What is superseded
  * is kept with its end; only what is forgotten is removed. (4) What was forgotten does not come back out of messages that were
  * said before: a tombstone has their ids and the digest of the text. (5) Expired and superseded facts take no part
- * in ranking. (6) Only what a person typed becomes a fact: memory_learn is for nothing else.
+ * in ranking. (6) Only what a person typed becomes a fact: memory_learn is for nothing else; what a model proposes waits for them.
  *
  * Threads: a memory belongs to one thread at a time; any number may be open, also in other processes.
  */
@@ -33,10 +33,12 @@
 #define FACT_HITS_DEFAULT 5
 #define FACT_HITS_MAX 100
 #define FACT_SOURCES_SHOWN 64 /* the newest of a fact's sources; all are kept */
+#define FACT_PROPOSALS_MAX 200 /* that wait, among an owner's newest thousand: a model must not fill the store */
 
 enum fact_state {
 	FACT_KEPT = 1,
 	FACT_CANDIDATE, /* said in one session; kept once it recurs in another */
+	FACT_PROPOSED,	/* a model's words; kept once the person says the same, or says so */
 };
 
 struct fact_source {
@@ -88,6 +90,7 @@ enum fact_added {
 	FACT_MERGED,  /* it was there: its sources have one more, or it was that very message */
 	FACT_SETTLED, /* it was a candidate, and is kept now */
 	FACT_BURIED,  /* it was forgotten, and this message is older than that: nothing was added */
+	FACT_KNOWN,   /* of a proposal: it is known, or waits already; nothing was added */
 };
 
 struct fact_report {
@@ -105,6 +108,15 @@ int memory_add(struct memory *memory, const struct fact_new *fact, struct fact_r
 int memory_learn(struct memory *memory, const struct fact_new *fact, struct fact_report *ret_report,
 	struct bobbin_error *error);
 
+/* What a model wants to be kept, in its own words: it waits, is in no index and ends nothing, until the person says the same
+ * or memory_keep is called. What was ever forgotten is refused. Session and message (the model's) are needed. BOBBIN_ELIMIT:
+ * too many wait. */
+int memory_propose(struct memory *memory, const struct fact_new *fact, struct fact_report *ret_report,
+	struct bobbin_error *error);
+
+/* The person says that a candidate or proposal holds: it is kept, as if added by hand. BOBBIN_ENOTFOUND. */
+int memory_keep(struct memory *memory, uint64_t number, struct fact_report *ret_report, struct bobbin_error *error);
+
 /* Gives a fact another text, because it was wrong from the beginning: the old text is forgotten (a tombstone keeps it from
  * coming back), the times and sources stay. BOBBIN_ENOTFOUND; BOBBIN_EEXIST if another fact says that already. */
 int memory_correct(struct memory *memory, uint64_t number, struct slice text, struct bobbin_error *error);
@@ -115,7 +127,7 @@ int memory_forget(struct memory *memory, uint64_t number, struct bobbin_error *e
 
 struct fact_list_options {
 	bool past;	 /* superseded and expired ones too */
-	bool candidates; /* candidates too */
+	bool candidates; /* candidates and proposals too */
 	size_t limit;	 /* 0: all */
 };
 /* The newest first. */

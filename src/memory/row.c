@@ -77,6 +77,9 @@ static const char *const SQL[SQL_COUNT] = {
 				 " AND f.relation = ?3 AND f.relation <> '' AND f.ended_ns = 0 AND f.state = 1",
 	[SQL_FACT_CANDIDATES] = "SELECT " FACT_COLUMNS " FROM facts f WHERE f.owner = ?1 AND f.state = 2"
 				" ORDER BY f.id DESC LIMIT 200",
+	/* How many of the newest: a bounded look, whatever is known. */
+	[SQL_FACT_PROPOSED] = "SELECT count(*) FROM (SELECT state FROM facts WHERE owner = ?1 ORDER BY number DESC LIMIT 1000)"
+			      " WHERE state = 3",
 	[SQL_FACT_UPDATE] = "UPDATE facts SET state = ?3, said_ns = ?4, valid_ns = ?5, expires_ns = ?6, ended_ns = ?7,"
 			    " superseded_by = ?8, sessions = ?9, text = ?10, subject = ?11, relation = ?12, context = ?13,"
 			    " key = ?14 WHERE owner = ?1 AND number = ?2",
@@ -226,7 +229,7 @@ int row_read(sqlite3_stmt *statement, struct arena *arena, struct fact_row *ret_
 	if (!row.text.data || !row.subject.data || !row.relation.data || !row.context.data)
 		return error_set(error, BOBBIN_ENOMEM, "reading a fact: out of memory");
 	if (!key || sqlite3_column_bytes(statement, 13) != SHA256_BYTES || row.state < FACT_KEPT ||
-		row.state > FACT_CANDIDATE)
+		row.state > FACT_PROPOSED)
 		return error_set(error, BOBBIN_ECORRUPT, "fact f%llu has a row that makes no sense",
 			(unsigned long long)row.number);
 	memcpy(row.key, key, SHA256_BYTES);

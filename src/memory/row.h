@@ -19,6 +19,7 @@ enum statement_name {
 	SQL_FACT_BY_SOURCE,
 	SQL_FACT_BY_RELATION,
 	SQL_FACT_CANDIDATES,
+	SQL_FACT_PROPOSED,
 	SQL_FACT_UPDATE,
 	SQL_FACT_DELETE,
 	SQL_SOURCE_ADD,
@@ -79,7 +80,7 @@ int row_fact(struct memory *memory, const struct fact_row *row, struct arena *ar
 int row_key(struct slice text, uint8_t ret_key[SHA256_BYTES]);
 
 /* index.c: puts a fact into the index, or takes it out. Kept ones that hold stand in the column `now`, ended ones in `past`,
- * candidates nowhere. */
+ * candidates and what was proposed nowhere. */
 int index_put(struct memory *memory, const struct fact_row *row, struct bobbin_error *error);
 int index_drop(struct memory *memory, const struct fact_row *row, struct bobbin_error *error);
 /* The term that stands for a relation by its first word ("taste" of "taste coffee"), in the arena; {NULL, 0}: out of memory. */

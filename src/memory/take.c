@@ -3,8 +3,9 @@
  * What a person typed, taken apart. People paste: code, logs, mails, blocks that their tools wrap in tags, and what a request showed
  * them of their own facts. None of that are their words about themselves.
  */
+#include <string.h>
 #include "memory/judge.h"
-#include "memory/terms.h"
+#include "memory/row.h"
 
 #define SENTENCE_BYTES 600 /* what is longer is a document and not a statement */
 #define SENTENCES_MAX 200  /* of a message; the first ones */
@@ -158,4 +159,36 @@ int memory_take(struct memory *memory, struct slice session, struct slice messag
 		code = learn(memory, &fact, taken, error);
 	}
 	return code;
+}
+
+int memory_take_one(struct memory *memory, struct slice session, struct slice message, struct slice text,
+	struct slice wanted, int64_t said_ns, struct fact_report *ret_report, struct bobbin_error *error)
+{
+	uint8_t key[SHA256_BYTES], other[SHA256_BYTES];
+	struct judgement judgement;
+	struct typed sentences;
+	struct slice sentence;
+	int code = row_key(wanted, key);
+
+	typed_begin(&sentences, text);
+	for (unsigned i = 0; i < SENTENCES_MAX && code == 0 && typed_next(&sentences, &sentence); i++) {
+		code = row_key(sentence, other);
+		if (code == 0 && memcmp(key, other, sizeof key) != 0)
+			continue;
+		if (code == 0)
+			code = judge(sentence, said_ns, &judgement, error);
+		if (code < 0 || judgement.verdict == VERDICT_SESSION)
+			break;
+		struct fact_new fact = {
+			.text = sentence,
+			.relation = slice_of(judgement.relation),
+			.session = session,
+			.message = message,
+			.said_ns = said_ns,
+			.expires_ns = judgement.expires_ns,
+		};
+		code = memory_learn(memory, &fact, ret_report, error);
+		return code < 0 ? code : 1;
+	}
+	return code == BOBBIN_ENOMEM ? error_set(error, code, "looking for a fact: out of memory") : code;
 }

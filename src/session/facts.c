@@ -139,6 +139,19 @@ int bobbin_memory_correct(
 			: memory_correct(memory->memory, number, (struct slice){text ? text : "", text ? len : 0}, error);
 }
 
+int bobbin_memory_keep(bobbin_memory *memory, uint64_t number, struct bobbin_fact_added *ret_added,
+	struct bobbin_error *error)
+{
+	struct fact_report report;
+	int code = ready(memory, true, error);
+
+	if (code >= 0)
+		code = memory_keep(memory->memory, number, &report, error);
+	if (code >= 0 && ret_added)
+		*ret_added = (struct bobbin_fact_added){report.number, report.superseded, report.added == FACT_KNOWN};
+	return code < 0 ? code : 0;
+}
+
 int bobbin_memory_forget(bobbin_memory *memory, uint64_t number, struct bobbin_error *error)
 {
 	int code = ready(memory, true, error);
@@ -161,7 +174,7 @@ static void fill_fact(const struct fact *from, struct arena *arena, struct bobbi
 		.text = from->text,
 		.subject = from->subject,
 		.relation = from->relation,
-		.candidate = from->state == FACT_CANDIDATE,
+		.candidate = from->state == FACT_CANDIDATE ? 1 : from->state == FACT_PROPOSED ? 2 : 0,
 		.said_ns = from->said_ns,
 		.valid_ns = from->valid_ns,
 		.expires_ns = from->expires_ns,

@@ -26,6 +26,15 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 struct memory;
 int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error);
 
+/* The newest message on the line to `head` that a person typed, NODE_NONE if there is none; its text. */
+uint32_t facts_newest_typed(const struct log *log, uint32_t head);
+int facts_typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
+	struct arena *arena, struct bobbin_error *error);
+int64_t facts_said_ns(const struct message *message); /* now, if its record does not say */
+/* "I live in Berlin (said 2026-03-04)" */
+struct fact;
+void facts_add_text(struct buffer *out, const struct fact *fact);
+
 /* Learns from one message of the session's own; nothing if nobody typed it. */
 struct memory_taken;
 int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, struct memory_taken *taken,

@@ -14,7 +14,7 @@
 /* ---- Showing */
 
 /* The newest message on the line to `head` that a person typed. */
-static uint32_t newest_typed(const struct log *log, uint32_t head)
+uint32_t facts_newest_typed(const struct log *log, uint32_t head)
 {
 	struct log_node node;
 
@@ -24,7 +24,7 @@ static uint32_t newest_typed(const struct log *log, uint32_t head)
 	return NODE_NONE;
 }
 
-static int typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
+int facts_typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
 	struct arena *arena, struct bobbin_error *error)
 {
 	int code = log_message(log, node, arena, ret_message, error);
@@ -57,9 +57,8 @@ static void add_day(struct buffer *out, const char *what, int64_t time_ns)
 	buffer_addf(out, "%s%04d-%02d-%02d", what, day.year, day.month, day.day);
 }
 
-static void add_fact(struct buffer *out, const struct fact *fact)
+void facts_add_text(struct buffer *out, const struct fact *fact)
 {
-	buffer_add_text(out, "\n- ");
 	buffer_add_text(out, fact->text);
 	add_day(out, fact->ended_ns ? " (no longer so: said " : " (said ", fact->said_ns);
 	if (fact->ended_ns)
@@ -82,7 +81,8 @@ static int write_shown(bobbin_session *session, const struct facts_wanted *wante
 		size_t before = text.len;
 		if (is_shown(session, wanted, &facts[i]))
 			continue;
-		add_fact(&text, &facts[i]);
+		buffer_add_text(&text, "\n- ");
+		facts_add_text(&text, &facts[i]);
 		if (text.len > wanted->bytes_max) {
 			buffer_truncate(&text, before);
 			continue;
@@ -128,7 +128,7 @@ static int find(bobbin_session *session, struct memory *memory, uint32_t node, c
 
 	buffer_init(&typed, LIMIT_LINE_BYTES);
 	buffer_init(&question, 3 * QUERY_BYTES);
-	code = typed_text(session->log, node, &typed, &message, &own, error);
+	code = facts_typed_text(session->log, node, &typed, &message, &own, error);
 	if (code == 0) {
 		add_question(buffer_slice(&typed), &question);
 		code = buffer_error(&question) ? error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory") : 0;
@@ -157,7 +157,7 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	struct facts_shown *ret_shown, struct bobbin_error *error)
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
-	uint32_t node = newest_typed(session->log, wanted->head);
+	uint32_t node = facts_newest_typed(session->log, wanted->head);
 	struct bobbin_error why = {0};
 	struct memory *memory;
 	int code;
@@ -207,10 +207,17 @@ static int64_t time_of(const struct json *record)
 	return day_start(day) + ((int64_t)hour * 3600 + minute * 60 + second) * 1000000000;
 }
 
+int64_t facts_said_ns(const struct message *message)
+{
+	const struct platform *platform = platform_default();
+	int64_t said_ns = time_of(&message->record);
+
+	return said_ns ? said_ns : platform->realtime_ns(platform->context);
+}
+
 int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, struct memory_taken *taken,
 	struct bobbin_error *error)
 {
-	const struct platform *platform = platform_default();
 	struct arena arena = ARENA_INIT;
 	struct message message;
 	struct log_node info;
@@ -222,15 +229,12 @@ int facts_learn(bobbin_session *session, struct memory *memory, uint32_t node, s
 		info.origin != ORIGIN_PERSON)
 		return 0;
 	buffer_init(&typed, LIMIT_LINE_BYTES);
-	code = typed_text(session->log, node, &typed, &message, &arena, error);
+	code = facts_typed_text(session->log, node, &typed, &message, &arena, error);
 	if (code == 0)
 		code = log_node_id(session->log, node, id, error);
 	if (code == 0) {
-		int64_t said_ns = time_of(&message.record);
-		if (!said_ns)
-			said_ns = platform->realtime_ns(platform->context);
 		code = memory_take(memory, slice_of(log_info(session->log)->id), slice_of(id), buffer_slice(&typed),
-			(struct slice){"", 0}, said_ns, taken, error);
+			(struct slice){"", 0}, facts_said_ns(&message), taken, error);
 	}
 	buffer_release(&typed);
 	arena_release(&arena);
@@ -241,7 +245,7 @@ int facts_learn_turn(bobbin_session *session, uint32_t node, struct memory_taken
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
 	struct memory *memory = NULL;
-	uint32_t typed = newest_typed(session->log, node);
+	uint32_t typed = facts_newest_typed(session->log, node);
 	int code;
 
 	if (!owner.len || typed == NODE_NONE)

@@ -139,6 +139,30 @@ static int write_tools(bobbin_commands *commands, const struct json *array, stru
 	return commands->tools ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 
+int bobbin_commands_drop(bobbin_commands *commands, const char *name, struct bobbin_error *error)
+{
+	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct json_writer writer;
+	struct json_iter iter;
+	struct json array, tool, function, value;
+	int rc = json_parse(commands->tools, strlen(commands->tools), &array, error);
+
+	json_writer_init(&writer, &out);
+	json_begin_array(&writer);
+	for (json_iter_init(&iter, &array); !rc && json_iter_next(&iter, NULL, &tool);)
+		if (!(json_get(&tool, "function", &function) && json_get(&function, "name", &value) &&
+			    json_string_is(&value, name)))
+			json_add_value(&writer, &tool);
+	json_end_array(&writer);
+	char *tools = rc ? NULL : buffer_take(&out, NULL);
+	buffer_release(&out);
+	if (!tools)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	mem_free(commands->tools);
+	commands->tools = tools;
+	return 0;
+}
+
 static int read_all(bobbin_commands *commands, const struct json *array, struct bobbin_error *error)
 {
 	struct json_iter iter;

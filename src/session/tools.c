@@ -5,24 +5,15 @@
  */
 #include "actions/actions.h"
 #include "base/alloc.h"
-#include "base/json.h"
 #include "base/utf8.h"
+#include "session/tools.h"
 #include "session/workspace.h"
 
 #define RECALL_EXCERPTS 5
 #define READ_BYTES ((size_t)64 << 10) /* of a file in one result; the rest is read on */
 #define ACTIONS_LISTED 20
 
-struct call {
-	bobbin_session *session;
-	struct json arguments;
-	struct arena arena;
-	struct buffer out;
-	struct bobbin_error *error;
-};
-
-/* A string argument; {NULL, 0} if there is none. */
-static struct slice text_argument(struct call *call, const char *name)
+struct slice tool_text(struct call *call, const char *name)
 {
 	struct json value;
 
@@ -34,9 +25,9 @@ static struct slice text_argument(struct call *call, const char *name)
 	return (struct slice){copy, copy ? text.len : 0};
 }
 
-static int need(struct call *call, const char *name, struct slice *ret_text)
+int tool_need(struct call *call, const char *name, struct slice *ret_text)
 {
-	*ret_text = text_argument(call, name);
+	*ret_text = tool_text(call, name);
 	return ret_text->data ? 0 : error_set(call->error, BOBBIN_EINPUT, "\"%s\" is missing: a text", name);
 }
 
@@ -46,7 +37,7 @@ static int run_recall(struct call *call)
 	bobbin_recall *found;
 	struct slice query;
 	size_t count = 0;
-	int rc = need(call, "query", &query);
+	int rc = tool_need(call, "query", &query);
 
 	if (!rc)
 		rc = bobbin_session_recall(call->session, query.data, RECALL_EXCERPTS, &found, call->error);
@@ -86,7 +77,7 @@ static int run_read(struct call *call)
 	struct json value;
 	struct slice path;
 	int64_t offset = 0;
-	int rc = need(call, "path", &path);
+	int rc = tool_need(call, "path", &path);
 
 	if (!rc && json_get(&call->arguments, "offset", &value) && (!json_int64(&value, &offset) || offset < 0))
 		rc = error_set(call->error, BOBBIN_EINPUT, "\"offset\" is a number of bytes");
@@ -111,10 +102,10 @@ static int run_read(struct call *call)
 static int run_write(struct call *call)
 {
 	struct slice path, content;
-	int rc = need(call, "path", &path);
+	int rc = tool_need(call, "path", &path);
 
 	if (!rc)
-		rc = need(call, "content", &content);
+		rc = tool_need(call, "content", &content);
 	if (!rc)
 		rc = workspace_put(call->session, path, content, "tool", call->error);
 	if (!rc)
@@ -223,10 +214,10 @@ static int run_check_off(struct call *call)
 {
 	struct buffer content = BUFFER_INIT((size_t)LIMIT_FILE_BYTES + 2);
 	struct slice path, item;
-	int rc = need(call, "path", &path);
+	int rc = tool_need(call, "path", &path);
 
 	if (!rc)
-		rc = need(call, "item", &item);
+		rc = tool_need(call, "item", &item);
 	if (!rc && !(item = trim(item)).len)
 		rc = error_set(call->error, BOBBIN_EINPUT, "which item?");
 	if (!rc)
@@ -251,7 +242,7 @@ static void add_action(struct call *call, const struct action_record *record)
 static int run_once(struct call *call)
 {
 	struct store *store = call->session->store->store;
-	struct slice key = text_argument(call, "key");
+	struct slice key = tool_text(call, "key");
 	struct action_record record, *records;
 	size_t count;
 
@@ -295,7 +286,13 @@ static const char definitions[] =
 	TOOL("check_off", "Mark an item of a list in a file as done: '- [ ] item' becomes '- [x] item'.",
 		TEXT("path") "," TEXT("item"), "\"path\",\"item\"") ","
 	TOOL("once", "Whether something with an effect outside was done already, and its recorded result. Without a key: the newest.",
-		TEXT("key"), "") "]";
+		TEXT("key"), "") ","
+	TOOL("memory_search", "What is known about the user from all their conversations. past: also what does not hold any more.",
+		TEXT("query") ",\"past\":{\"type\":\"boolean\"}", "\"query\"") ","
+	TOOL("memory_add",
+		"Keep something about the user for later conversations, one sentence. If they said it in these words (in the "
+		"newest message, or in the one with that id) it is kept; anything else waits until they agree.",
+		TEXT("text") "," TEXT("message"), "\"text\"") "]";
 
 static const struct {
 	const char *name;
@@ -307,6 +304,8 @@ static const struct {
 	{"write_file", run_write},
 	{"check_off", run_check_off},
 	{"once", run_once},
+	{"memory_search", tool_memory_search},
+	{"memory_add", tool_memory_add},
 };
 
 const char *bobbin_tools(void)

@@ -204,6 +204,70 @@ with Scratch() as scratch:
     equal(search(scratch, "ana", "dark mode"), ["I prefer dark mode."], "x30_and_it_is_found")
     equal(add(scratch, "ana", "I PREFER DARK MODE"), rows[0]["id"], "x30_an_equal_add_deletes_nothing")
 
+# ---- A model looks and proposes; it does not speak for the person.
+
+with Scratch() as scratch:
+    def calls(*steps):
+        scratch.write("script.jsonl", json.dumps({"round": 0, "calls": [
+            {"name": "memory_" + name, "arguments": arguments} for name, arguments in steps]}) + "\n" +
+            json.dumps({"text": "Yes."}) + "\n")
+
+    def results(session):
+        lines, found = scratch.lines(session), []
+        for line in reversed(lines):
+            if line.get("role") == "user":
+                break
+            if line.get("role") == "tool":
+                found.insert(0, line["content"])
+        return found
+
+    def turn(owner, session, text, *steps, more=()):
+        calls(*steps)
+        say(scratch, owner, session, text, "--model", "mock:script.jsonl", *more)
+        return results(session)
+
+    told = turn("ana", "s", "My dog is called Rex.\n```\nI live in Rome\n```\n> I live in Oslo\nI don't live in Kiel.",
+                ("add", {"text": "my DOG is called rex"}), ("add", {"text": "I live in Rome"}),
+                ("add", {"text": "I live in Oslo"}), ("add", {"text": "live in Kiel"}), ("search", {"query": "where do I live, Rome?"}),
+                ("search", {"query": "my dog"}), ("add", {}), ("add", {"text": "  "}), ("add", {"text": "x" * 5000}),
+                ("add", {"text": "My dog is called Rex.", "message": "m99"}), ("search", {"query": "dog", "past": "no"}))
+    rows = {row["text"]: row for row in scratch.run("memory", "list", "--owner", "ana", "--json", "--candidates").rows}
+    equal(rows["My dog is called Rex."]["sources"], [{"session": "s", "message": "m1"}],
+          "what the user typed is theirs, as they typed it")
+    equal([(text, rows[text]["proposed"]) for text in ("I live in Rome", "I live in Oslo", "live in Kiel")],
+          [("I live in Rome", True), ("I live in Oslo", True), ("live in Kiel", True)],
+          "what they pasted, or said otherwise, is proposed")
+    equal(rows["I live in Rome"]["sources"], [{"session": "s", "message": "m2"}], "by the model's message")
+    equal(told[4], "nothing is known about that", "a proposal is not found")
+    ok("My dog is called Rex. (said 20" in told[5], "what is known is, with its date", told[5])
+    ok(told[6:] and all(text for text in told[6:]), "what is wrong with a call is said to the model", told[6:])
+    ok("no message m99" in told[9], "a message that is not there", told)
+    equal(listed(scratch, "u2"), [], "x29_nothing_for_others")
+    for i in range(20):
+        turn("ana", "other", "again", ("add", {"text": "I live in Rome"}), ("search", {"query": "my dog"}),
+             ("add", {"text": "My dog is called Rex. (said 2026-01-01)"}))
+    scratch.run("memory", "learn", "other", "--owner", "ana")
+    rows = {row["text"]: row for row in scratch.run("memory", "list", "--owner", "ana", "--json", "--candidates").rows}
+    equal((rows["I live in Rome"]["proposed"], len(rows["I live in Rome"]["sources"]), rows["I live in Rome"]["sessions"]),
+          (True, 1, 1), "x29_twenty_proposals_of_another_session_do_not_settle_it")
+    equal(len(rows["My dog is called Rex."]["sources"]), 1, "x29_and_what_was_found_does_not_feed_itself")
+    waiting = rows["I live in Oslo"]["id"]
+    ok("proposed by the model" in scratch.run("memory", "list", "--owner", "ana", "--candidates").text, "the list marks them")
+    equal(scratch.run("memory", "keep", waiting, "--owner", "ana").code, 0, "kept by hand")
+    equal(search(scratch, "ana", "Where do I live?"), ["I live in Oslo"], "it is found then")
+    scratch.run("memory", "forget", waiting, "--owner", "ana")
+    told = turn("ana", "s", "Do it.", ("add", {"text": "i live in OSLO"}))
+    ok("forgotten" in told[0] and "I live in Oslo" not in listed(scratch, "ana"), "e1_no_model_brings_it_back", told)
+    told = turn("ana", "off", "I live in Bonn.", ("search", {"query": "my dog"}), ("add", {"text": "I live in Bonn."}),
+                more=("--no-facts",))
+    ok("memory_" not in scratch.run("window", "off", "--json").text and all("no such tool" in text for text in told),
+       "--no-facts offers none of it", told)
+    scratch.run("fork", "s", "1", "--owner", "u2", "--id", "theirs")
+    told = turn("u2", "theirs", "Go.", ("search", {"query": "my dog"}), ("add", {"text": "My dog is called Rex.", "message": "m1"}))
+    rows = scratch.run("memory", "list", "--owner", "u2", "--json", "--candidates").rows
+    equal((told[0], [row["proposed"] for row in rows]), ("nothing is known about that", [True]),
+          "e2_what_somebody_else_typed_before_a_fork_is_not_u2's")
+
 # ---- What else the plan asks.
 
 with Scratch() as scratch:

@@ -108,7 +108,7 @@ def answer_byte_by_byte(case):
     body = server.requests[0].body
     case.equal((server.requests[0].path, body["model"], body["stream"]), (case.provider.path, "test-model", True),
                "the address, the model, a stream")
-    case.equal(case.provider.tools(body), ["check_off", "list_files", "note", "once", "read_file", "recall", "write_file"], "the tools are offered")
+    case.equal(case.provider.tools(body), ["check_off", "list_files", "memory_add", "memory_search", "note", "once", "read_file", "recall", "write_file"], "the tools are offered")
     case.equal([part for part in server.seen(1) if part[0] in ("user", "assistant")],
                [("user", "Wohin?"), ("assistant", ANSWER), ("user", "Und dann?")], "the next request has the answer")
 

@@ -352,6 +352,107 @@ static void a_correction_reaches_the_index_and_keeps_sources(void **state)
 	world_close(&world);
 }
 
+static struct fact_report propose(struct memory *memory, const char *text, const char *message)
+{
+	struct fact_new fact = {.text = slice_of(text), .session = SLICE_LITERAL("s1"), .message = slice_of(message)};
+	struct fact_report report = {0};
+
+	assert_int_equal(memory_propose(memory, &fact, &report, NULL), 0);
+	return report;
+}
+
+static void what_a_model_proposes_waits_for_the_person(void **state)
+{
+	struct world world;
+	struct fact *facts;
+	struct fact_report report;
+	char text[64];
+	(void)state;
+
+	world_open(&world);
+	struct memory *memory = open_memory(&world, "ana");
+	uint64_t home = add(memory, "I live in Shanghai", "home");
+	struct fact_new rome = {.text = SLICE_LITERAL("The user lives in Rome"), .relation = SLICE_LITERAL("home"),
+		.session = SLICE_LITERAL("s1"), .message = SLICE_LITERAL("m2")};
+	assert_int_equal(memory_propose(memory, &rome, &report, NULL), 0);
+	assert_int_equal(report.added, FACT_ADDED);
+	assert_int_equal(report.superseded, 0); /* it ends nothing */
+	uint64_t waiting = report.number;
+	assert_int_equal(search(&world, memory, "Rome", 5, &facts), 0);
+	assert_int_equal(search(&world, memory, "Where do I live?", 5, &facts), 1);
+	/* Nothing new: in other sessions too, and of what is known it makes no source. */
+	assert_int_equal(propose(memory, "the user lives in ROME", "m9").added, FACT_KNOWN);
+	assert_int_equal(propose(memory, "I live in Shanghai", "m9").added, FACT_KNOWN);
+	assert_int_equal(search(&world, memory, "Shanghai", 5, &facts), 1);
+	assert_int_equal(facts[0].source_count, 1);
+	assert_int_equal(facts[0].number, home);
+	/* The person says the same: theirs, from their message alone. */
+	int64_t later = world.platform.table.realtime_ns(world.platform.table.context) + DAY;
+	assert_int_equal(learn(memory, "The user lives in Rome", "s2", "m7", later, false).added, FACT_SETTLED);
+	assert_int_equal(search(&world, memory, "Rome", 5, &facts), 1);
+	assert_int_equal(facts[0].number, waiting);
+	assert_int_equal(facts[0].source_count, 1);
+	assert_string_equal(facts[0].sources[0].message, "m7");
+	assert_int_equal(facts[0].said_ns, later);
+	/* Or keeps it. */
+	uint64_t trains = propose(memory, "The user likes trains", "m3").number;
+	assert_int_equal(memory_keep(memory, trains, &report, NULL), 0);
+	assert_int_equal(report.added, FACT_SETTLED);
+	assert_int_equal(memory_keep(memory, trains, &report, NULL), 0);
+	assert_int_equal(report.added, FACT_KNOWN);
+	assert_int_equal(memory_keep(memory, 999, &report, &world.error), BOBBIN_ENOTFOUND);
+	assert_int_equal(search(&world, memory, "trains", 5, &facts), 1);
+	assert_string_equal(facts[0].sources[0].session, "");
+	/* What was forgotten, whenever that was, no model brings back. */
+	assert_int_equal(memory_forget(memory, trains, NULL), 1);
+	assert_int_equal(propose(memory, "the user likes TRAINS", "m99").added, FACT_BURIED);
+	/* A forgotten proposal does not bury what else its session says. */
+	uint64_t boats = propose(memory, "The user likes boats", "m3").number;
+	assert_int_equal(memory_forget(memory, boats, NULL), 1);
+	assert_int_equal(propose(memory, "The user likes planes", "m4").added, FACT_ADDED);
+	struct memory *other = open_memory(&world, "bert"); /* and another owner's is another's */
+	assert_int_equal(count_all(&world, other), 0);
+	assert_int_equal(memory_keep(other, waiting, &report, &world.error), BOBBIN_ENOTFOUND);
+	memory_close(other);
+	int code = 0, waits = 1;
+	for (; code == 0 && waits < 1000; waits++) {
+		snprintf(text, sizeof text, "The user likes number %d", waits);
+		struct fact_new many = {.text = slice_of(text), .session = SLICE_LITERAL("s"), .message = SLICE_LITERAL("m")};
+		code = memory_propose(memory, &many, NULL, &world.error);
+	}
+	assert_int_equal(code, BOBBIN_ELIMIT);
+	assert_int_equal(waits - 1, FACT_PROPOSALS_MAX);
+	memory_close(memory);
+	world_close(&world);
+}
+
+static void a_proposal_without_memory_changes_nothing(void **state)
+{
+	struct world world;
+	(void)state;
+
+	world_open(&world);
+	struct memory *memory = open_memory(&world, "ana");
+	add(memory, "one fact", "");
+	struct fact_new fact = {.text = SLICE_LITERAL("another fact about tea"), .session = SLICE_LITERAL("s"),
+		.message = SLICE_LITERAL("m")};
+	for (int keeping = 0; keeping < 2; keeping++)
+		for (uint64_t nth = 1;; nth++) {
+			fail_alloc_start(nth);
+			int code = keeping ? memory_keep(memory, 2, NULL, NULL) : memory_propose(memory, &fact, NULL, NULL);
+			if (!fail_alloc_stop().failed) {
+				assert_int_equal(code, 0);
+				break;
+			}
+			assert_int_equal(code, BOBBIN_ENOMEM);
+			struct fact *facts;
+			assert_int_equal(count_all(&world, memory), keeping ? 2 : 1);
+			assert_int_equal(search(&world, memory, "tea", 5, &facts), 0);
+		}
+	memory_close(memory);
+	world_close(&world);
+}
+
 static void an_add_without_memory_or_disk_adds_nothing(void **state)
 {
 	struct world world;
@@ -450,6 +551,8 @@ int main(void)
 		cmocka_unit_test(of_two_hundred_preferences_the_right_ones_are_found_and_at_most_five),
 		cmocka_unit_test(the_only_fact_is_found_and_so_are_chinese_and_japanese_words_of_two_characters),
 		cmocka_unit_test(a_correction_reaches_the_index_and_keeps_sources),
+		cmocka_unit_test(what_a_model_proposes_waits_for_the_person),
+		cmocka_unit_test(a_proposal_without_memory_changes_nothing),
 		cmocka_unit_test(an_add_without_memory_or_disk_adds_nothing),
 		cmocka_unit_test(killed_in_the_middle_every_acknowledged_fact_is_there_and_no_half_of_one),
 	};

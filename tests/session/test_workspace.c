@@ -202,26 +202,48 @@ static void failures__every_call_leaves_old_or_new(void **state)
 	bobbin_session_close(session);
 }
 
+/* `spare`: it may do without some of the memory, as a comparison that only saves a version. */
+static void a_tool_failing(bobbin_session *session, const char *name, const char *arguments, bool spare)
+{
+	for (uint64_t nth = 1;; nth++) {
+		char *text = NULL;
+		int is_error = 0;
+		fail_alloc_start(nth);
+		int rc = bobbin_tool_run(session, name, arguments, strlen(arguments), &text, &is_error, &error);
+		bobbin_free(text);
+		struct fail_alloc_report report = fail_alloc_stop();
+		if (!report.failed) {
+			assert_int_equal(rc, 0);
+			assert_int_equal(is_error, 0);
+			return;
+		}
+		assert_true(rc == BOBBIN_ENOMEM || is_error || spare);
+	}
+}
+
+static void failures__every_allocation_of_the_tools_of_facts(void **state)
+{
+	(void)state;
+	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
+	bobbin_session *session;
+	options.owner = "ana";
+	assert_int_equal(bobbin_session_open(store, "facts", &options, &session, &error), 0);
+	static const char said[] = "{\"role\":\"user\",\"content\":\"I live in Berlin. It rains.\"}";
+	assert_int_equal(bobbin_session_append(session, said, sizeof(said) - 1, NULL, NULL, &error), 0);
+	a_tool_failing(session, "memory_add", "{\"text\":\"i live in BERLIN\"}", false);
+	a_tool_failing(session, "memory_add", "{\"text\":\"The user likes rain\"}", false);
+	a_tool_failing(session, "memory_search", "{\"query\":\"Where do I live?\",\"past\":true}", false);
+	bobbin_session_close(session);
+}
+
 static void failures__every_allocation(void **state)
 {
 	(void)state;
 	bobbin_session *session = open_session("main");
 	assert_int_equal(put(session, "file", "old"), 0);
-	for (uint64_t nth = 1;; nth++) {
-		char *text = NULL;
-		int is_error = 0;
-		fail_alloc_start(nth);
-		int rc = bobbin_tool_run(session, "check_off",
-			"{\"path\":\"none\",\"item\":\"x\"}", 28, &text, &is_error, &error);
-		bobbin_free(text);
-		struct fail_alloc_report report = fail_alloc_stop();
-		if (!report.failed) {
-			assert_int_equal(rc, 0);
-			assert_int_equal(is_error, 1);
-			break;
-		}
-		assert_true(rc == BOBBIN_ENOMEM || is_error);
-	}
+	assert_int_equal(put(session, "list", "- [ ] x\n"), 0);
+	a_tool_failing(session, "check_off", "{\"path\":\"list\",\"item\":\"x\"}", true);
+	assert_string_equal(get(session, "list", NULL), "- [x] x\n");
 	for (uint64_t nth = 1;; nth++) {
 		fail_alloc_start(nth);
 		int rc = put(session, "file", nth % 2 ? "new" : "old");
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(escapes__the_walk_follows_nothing_either, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(failures__every_call_leaves_old_or_new, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(failures__every_allocation, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(failures__every_allocation_of_the_tools_of_facts, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(versions__a_missing_folder_is_made_again, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(
 			versions__others_changes_are_never_overwritten_unrecorded, store_setup, store_teardown),
