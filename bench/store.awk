@@ -85,6 +85,11 @@ END {
 	most("rebuild a missing index, written", "rebuild", "p50_us", 1e-3, "ms", 250)
 	most("plan from an open session", "plan", "p50_us", 1, "us", 10)
 	most("  refresh, plan, an 8 kB system prompt", "plan-public", "p50_us", 1, "us", 10)
+	if (has("exact-open", "p50_us")) {
+		most("open and plan, exact tokens that are known", "exact-open", "p50_us", 1e-3, "ms", 2)
+		most("plan from an open session, exact tokens", "exact-plan", "p50_us", 1, "us", 10)
+		beside("counting 200 MB exactly, once", "exact", "count_ms", 1, "ms")
+	}
 	most("fork, durable", "fork", "p50_us", 1e-3, "ms", 1)
 	beside("raw write and fdatasync of a line", "raw", "p50_us", 1e-3, "ms", "fork", "p50_us")
 	most("bytes of a fork", "fork", "bytes", 1, "B", 4096)

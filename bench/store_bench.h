@@ -7,6 +7,7 @@
 #include "base/platform.h"
 #include "store/log.h"
 #include "store/store.h"
+#include "tokens/counter.h"
 #include "window/window.h"
 
 extern struct bobbin_error error;

@@ -5,6 +5,7 @@
  *	time_store make DIR MESSAGES BYTES     a session "main": sizes log-normal, median 400 bytes
  *	time_store open DIR RUNS               open and plan the next request; the peak of memory
  *	time_store plan DIR RUNS               plan from an open session
+ *	time_store exact DIR RUNS              the same two with exact tokens (o200k_base), and counting them all first
  *	time_store rebuild DIR RUNS            open without an index
  *	time_store fork DIR RUNS               a durable fork of the open session
  *	time_store append DIR RUNS             a durable append of 400 bytes, a bare write, SQLite: in turn
@@ -183,7 +184,7 @@ static void make(const char *dir, size_t messages, double bytes)
 
 /* ---- Opening, planning ---- */
 
-void plan_next(struct log *log)
+static void plan_with(struct log *log, struct token_counter *counter)
 {
 	static struct window_plan plan;
 	struct window_options options = WINDOW_OPTIONS_INIT;
@@ -191,10 +192,15 @@ void plan_next(struct log *log)
 	struct window_budget budget;
 	struct log_path *path;
 	options.window = 128000;
-	check(log_path_new(log, log_head(log), NULL, &path, &error));
+	check(log_path_new(log, log_head(log), counter, &path, &error));
 	check(window_budget(&options, &fixed, &budget, &error));
 	check(window_plan(log_path_path(path), &budget, &options, NULL, NULL, &plan, &error));
 	log_path_free(path);
+}
+
+void plan_next(struct log *log)
+{
+	plan_with(log, NULL);
 }
 
 struct log *open_main(struct store *store, enum log_mode mode)
@@ -236,6 +242,40 @@ static void time_plan(const char *dir, size_t runs)
 	tell("plan", times, runs);
 	free(times);
 	log_close(log);
+	store_close(store);
+}
+
+/* Without rank files there is nothing to measure. */
+static void time_exact(const char *dir, size_t runs)
+{
+	struct store *store = open_store(dir, STORE_SYNC_FULL);
+	uint64_t *times = times_for(runs), start = now_ns();
+	struct token_counter counter;
+	struct log *log = open_main(store, LOG_READ);
+	char name[4096];
+	if (!token_counter_for_encoding("o200k_base", &counter))
+		return;
+	snprintf(name, sizeof(name), "%s/.cache/main.o200k_base.tokens", dir);
+	unlink(name);
+	plan_with(log, &counter);
+	printf("exact count_ms %.0f\n", (double)(now_ns() - start) / 1e6);
+	for (size_t run = 0; run < runs; run++) {
+		start = now_ns();
+		plan_with(log, &counter);
+		times[run] = now_ns() - start;
+	}
+	tell("exact-plan", times, runs);
+	log_close(log);
+	for (size_t run = 0; run < runs; run++) {
+		start = now_ns();
+		log = open_main(store, LOG_READ);
+		plan_with(log, &counter);
+		times[run] = now_ns() - start;
+		log_close(log);
+	}
+	tell("exact-open", times, runs);
+	token_counter_release(&counter);
+	free(times);
 	store_close(store);
 }
 
@@ -539,6 +579,8 @@ int main(int argc, char **argv)
 		time_open(dir, count);
 	else if (strcmp(what, "plan") == 0)
 		time_plan(dir, count);
+	else if (strcmp(what, "exact") == 0)
+		time_exact(dir, count);
 	else if (strcmp(what, "rebuild") == 0)
 		time_rebuild(dir, count);
 	else if (strcmp(what, "fork") == 0)

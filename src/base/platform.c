@@ -121,6 +121,12 @@ static ssize_t os_write(void *context, int file, const void *data, size_t len)
 	return RETRY(write(file, data, len));
 }
 
+static ssize_t os_write_at(void *context, int file, const void *data, size_t len, uint64_t offset)
+{
+	(void)context;
+	return RETRY(pwrite(file, data, len, (off_t)offset));
+}
+
 static int os_sync_data(void *context, int file)
 {
 	(void)context;
@@ -313,6 +319,7 @@ static const struct platform os_platform = {
 	.close = os_close,
 	.read_at = os_read_at,
 	.write = os_write,
+	.write_at = os_write_at,
 	.sync_data = os_sync_data,
 	.sync = os_sync,
 	.truncate = os_truncate,

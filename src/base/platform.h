@@ -37,6 +37,8 @@ struct platform {
 	int (*close)(void *context, int file);
 	ssize_t (*read_at)(void *context, int file, void *data, size_t len, uint64_t offset); /* may be short */
 	ssize_t (*write)(void *context, int file, const void *data, size_t len);  /* one write(2); may be short */
+	/* At that place, of a file that was not opened with O_APPEND; may be short. For caches: logs only grow. */
+	ssize_t (*write_at)(void *context, int file, const void *data, size_t len, uint64_t offset);
 	int (*sync_data)(void *context, int file);                /* fdatasync */
 	int (*sync)(void *context, int file);                     /* fsync, also of a directory */
 	int (*truncate)(void *context, int file, uint64_t size);

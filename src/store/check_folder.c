@@ -12,6 +12,7 @@
 #include "store/file.h"
 #include "store/log_internal.h"
 #include "store/store_internal.h"
+#include "store/token_sums.h"
 
 #define UNLOCKED_AGE_NS (INT64_C(60) * 1000000000) /* a temporary file that nobody locks is left over when so old */
 
@@ -236,7 +237,21 @@ static int check_name(const struct folder *folder, const char *name)
 	return 0;
 }
 
-static const char *const CACHES[] = {".index", ".unsynced", NULL};
+/* The session whose cache it is: ids have no dots, so what stands before the first one is the id. */
+static bool cached_session(const char *name, char ret_id[LIMIT_SESSION_ID_BYTES + 1])
+{
+	static const char *const CACHES[] = {".index", ".unsynced", TOKEN_SUMS_SUFFIX};
+	size_t len = strcspn(name, ".");
+
+	if (len > LIMIT_SESSION_ID_BYTES)
+		return false;
+	memcpy(ret_id, name, len);
+	ret_id[len] = '\0';
+	for (size_t i = 0; i < sizeof(CACHES) / sizeof(CACHES[0]); i++)
+		if (ends_with(name, CACHES[i]))
+			return id_is_session(slice_of(ret_id));
+	return false;
+}
 
 static int check_cache_name(const struct folder *folder, const char *name)
 {
@@ -245,7 +260,7 @@ static int check_cache_name(const struct folder *folder, const char *name)
 
 	if (name[0] == '.' && ends_with(name, ".tmp"))
 		return leftover(folder, name, "while it wrote a cache");
-	if (!session_of(name, CACHES, id) || store_has(folder->store, slice_of(id)))
+	if (!cached_session(name, id) || store_has(folder->store, slice_of(id)))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
 	if (folder->check->mend)

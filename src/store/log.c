@@ -16,6 +16,7 @@
 #include "store/meta.h"
 #include "store/scan.h"
 #include "store/store_internal.h"
+#include "store/token_sums.h"
 
 /* Passes over a file until its ancestry is known: without, with what the header says, what a later line
  * corrects. */
@@ -62,7 +63,7 @@ void log_free(struct log *log)
 		file_close(log->platform, log->file);
 		index_release(&log->index);
 		arena_release(&log->scratch);
-		mem_free(log->token_sums);
+		token_sums_free(log->token_sums);
 		mem_free(log);
 		log = base;
 	}

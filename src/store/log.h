@@ -393,8 +393,9 @@ const char *log_fault_text(enum fault_kind kind);
  * The line to `head` (any node; NODE_NONE: empty) as a path. Late results stand in the place of their
  * markers. A snapshot: later appends and refreshes do not change it. `log` must outlive it and stays in the
  * same thread. With an estimating counter (NULL: the estimate as it is) sums come from the index, O(log n) an
- * item; with an exact one each message is read and counted once a handle, when it is first part of a path; an
- * item then costs the same. An estimate that reports have calibrated is taken of sums: an item is the
+ * item; with an exact one each message of a session is read and counted once, when a sum over it is first asked for, and
+ * what was counted is kept in a cache for all handles; the path has a copy of the counter, whose encoding must outlive
+ * it. An estimate that reports have calibrated is taken of sums: an item is the
  * difference of two. BOBBIN_ENOMEM, BOBBIN_EIO, BOBBIN_ECORRUPT.
  */
 struct token_counter;

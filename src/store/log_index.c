@@ -12,6 +12,7 @@
 #include "store/log_internal.h"
 #include "store/scan.h"
 #include "store/store_internal.h"
+#include "store/token_sums.h"
 
 int store_cache_dir(const struct store *store, bool make)
 {
@@ -63,6 +64,7 @@ static void forget(const struct store *store, int dir, const char *stem)
 	store->platform->unlink_at(store->platform->context, dir, name, 0);
 	mark_name(stem, name);
 	store->platform->unlink_at(store->platform->context, dir, name, 0);
+	token_sums_forget(store->platform, dir, stem);
 }
 
 void store_forget_caches(const struct store *store, const char *id)

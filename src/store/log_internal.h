@@ -48,10 +48,7 @@ struct log {
 	uint64_t synced_bytes; /* so much of the log is known to be durable */
 	bool loading;	       /* what is read goes to the index file as it comes */
 
-	struct token_counter counted_by; /* name and facts of the exact counter … */
-	uint64_t *token_sums; /* … whose counts along the line these are, by node; UINT64_MAX: not yet counted
-			       */
-	size_t token_sums_count, token_sums_cap;
+	struct token_sums *token_sums; /* exact ones of its own messages (token_sums.h); NULL: none were asked for */
 };
 
 /* A new handle that owns `file`; the file is closed if it fails. */
@@ -117,6 +114,13 @@ int log_reload_index(void *data, struct index *ret_index); /* index_attach's: da
  * on no index file covers more of this log. */
 void log_mark_unsynced(const struct log *log);
 bool log_is_marked_unsynced(const struct log *log, int dir);
+
+/* The exact tokens of the line to `node`, whose hash is `chain`: known, or counted now (log_tokens.c). BOBBIN_ENOMEM,
+ * BOBBIN_EIO, BOBBIN_ECORRUPT. */
+int log_line_tokens(struct log *log, uint32_t node, uint64_t chain, struct token_counter *counter,
+	uint64_t *ret_tokens, struct bobbin_error *error);
+/* The log of the ancestry whose own message it is. */
+struct log *log_of(struct log *log, uint32_t node);
 
 /* Turns a failure of the index into `rc`'s place. */
 int log_checked(const struct log *log, int rc, struct bobbin_error *error);

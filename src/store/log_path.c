@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A line of a log as a path. An item is found by its depth (jump pointers), its tokens are a difference of
- * two sums in the index. Only places where a late result stands for its marker are kept, with how much they
- * change the sums.
+ * two sums, in the index or, exact ones, beside it (log_tokens.c). Only places where a late result stands for its marker
+ * are kept, with how much they change the sums.
  */
 #include "base/alloc.h"
 #include "store/log_internal.h"
@@ -19,37 +19,41 @@ struct log_path {
 	struct log *log;
 	uint32_t head;
 	uint32_t straight;	       /* from this node to the head each follows the one numbered before */
-	bool exact;		       /* from log->token_sums */
-	struct token_counter estimate; /* else: a copy, as reports go on changing the original */
+	struct token_counter counter;  /* a copy, as reports go on changing the original */
 	struct replaced *replaced;     /* by position */
 	size_t replaced_count, replaced_cap;
 };
 
 /* Any of three: counted exactly, estimated as the index did it, or estimated by a factor that reports have
  * moved. The last is taken from sums of classes, so that sums of items and items of sums agree. */
-static uint64_t tokens_of_sums(const struct log_path *path, uint32_t node, const struct index_node *entry)
+static int tokens_of_line(struct log_path *path, uint32_t node, const struct index_node *entry, uint64_t *ret_tokens,
+	struct bobbin_error *error)
 {
-	if (path->exact)
-		return path->log->token_sums[node];
-	if (path->estimate.factor == COUNTER_FACTOR_ONE && !path->estimate.facts.large_vocabulary)
-		return entry->tokens_sum;
-	return token_counter_estimate(&path->estimate, &entry->classes_sum) + entry->fixed_sum;
+	const struct token_counter *counter = &path->counter;
+
+	if (counter->exact)
+		return log_line_tokens(path->log, node, entry->chain, &path->counter, ret_tokens, error);
+	*ret_tokens = counter->factor == COUNTER_FACTOR_ONE && !counter->facts.large_vocabulary
+			      ? entry->tokens_sum
+			      : token_counter_estimate(counter, &entry->classes_sum) + entry->fixed_sum;
+	return 0;
 }
 
-static uint64_t tokens_up_to(const struct log_path *path, uint32_t node)
+/* Those before a node and its own. */
+static int tokens_at(struct log_path *path, uint32_t node, const struct index_node *entry, uint64_t *ret_before,
+	uint64_t *ret_own, struct bobbin_error *error)
 {
-	if (node == NODE_NONE)
-		return 0;
-	if (path->exact)
-		return path->log->token_sums[node];
-	struct index_node entry = index_node(&path->log->index, node);
-	return tokens_of_sums(path, node, &entry);
-}
+	uint64_t sum;
+	int rc = tokens_of_line(path, node, entry, &sum, error);
 
-/* Of the node whose entry this is. */
-static uint64_t own_tokens(const struct log_path *path, uint32_t node, const struct index_node *entry)
-{
-	return tokens_of_sums(path, node, entry) - tokens_up_to(path, entry->parent);
+	*ret_before = 0;
+	if (!rc && entry->parent != NODE_NONE) {
+		struct index_node parent = index_node(&path->log->index, entry->parent);
+		rc = tokens_of_line(path, entry->parent, &parent, ret_before, error);
+	}
+	if (!rc)
+		*ret_own = sum - *ret_before;
+	return rc;
 }
 
 /* Most lines are straight, or have been for long: then a position is a number. */
@@ -91,8 +95,9 @@ static int no_such_position(size_t position, struct bobbin_error *error)
 static int path_get_item(
 	void *context, size_t position, struct path_item *ret_item, struct bobbin_error *error)
 {
-	const struct log_path *path = context;
+	struct log_path *path = context;
 	const struct index *index = &path->log->index;
+	uint64_t tokens_before, tokens, before_late;
 
 	if (position >= path->path.count)
 		return no_such_position(position, error);
@@ -102,15 +107,17 @@ static int path_get_item(
 	size_t before = replaced_before(path, position);
 	int64_t tokens_change = before ? path->replaced[before - 1].tokens_after : 0;
 	int64_t bytes_change = before ? path->replaced[before - 1].bytes_after : 0;
-	uint64_t tokens_before = tokens_up_to(path, entry.parent);
-	uint64_t tokens = tokens_of_sums(path, node, &entry) - tokens_before;
 	uint32_t bytes = entry.length;
+	int rc = tokens_at(path, node, &entry, &tokens_before, &tokens, error);
 
-	if (replaced) {
+	if (!rc && replaced) {
 		struct index_node late = index_node(index, replaced->node);
-		tokens = own_tokens(path, replaced->node, &late);
+		rc = tokens_at(path, replaced->node, &late, &before_late, &tokens, error);
 		bytes = late.length;
 	}
+	/* An index that failed is the reason, if there is one. */
+	if ((rc = log_checked(path->log, rc, error)) < 0)
+		return rc;
 	*ret_item = (struct path_item){
 		.tokens_before = tokens_before + (uint64_t)tokens_change,
 		.bytes_before = entry.bytes_sum - entry.length + (uint64_t)bytes_change,
@@ -122,7 +129,7 @@ static int path_get_item(
 		.origin = (enum message_origin)entry.origin,
 		.calls = entry.calls,
 	};
-	return log_checked(path->log, 0, error);
+	return 0;
 }
 
 static int path_get_id(void *context, size_t position, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
@@ -199,101 +206,46 @@ static int find_replaced(struct log_path *path)
 	return 0;
 }
 
-static void sum_replaced(struct log_path *path)
+static int sum_replaced(struct log_path *path, struct bobbin_error *error)
 {
 	const struct index *index = &path->log->index;
 	int64_t tokens = 0, bytes = 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < path->replaced_count; i++) {
+	for (size_t i = 0; !rc && i < path->replaced_count; i++) {
 		struct replaced *replaced = &path->replaced[i];
 		uint32_t marker = node_at(path, replaced->position);
 		struct index_node shown = index_node(index, replaced->node);
 		struct index_node hidden = index_node(index, marker);
-		tokens += (int64_t)own_tokens(path, replaced->node, &shown) -
-			  (int64_t)own_tokens(path, marker, &hidden);
+		uint64_t before, shown_tokens = 0, hidden_tokens = 0;
+		rc = tokens_at(path, replaced->node, &shown, &before, &shown_tokens, error);
+		if (!rc)
+			rc = tokens_at(path, marker, &hidden, &before, &hidden_tokens, error);
+		tokens += (int64_t)shown_tokens - (int64_t)hidden_tokens;
 		bytes += (int64_t)shown.length - (int64_t)hidden.length;
 		replaced->tokens_after = tokens;
 		replaced->bytes_after = bytes;
 	}
-	if (path->head != NODE_NONE) {
-		path->path.tokens = tokens_up_to(path, path->head) + (uint64_t)tokens;
-		path->path.bytes = index_node(index, path->head).bytes_sum + (uint64_t)bytes;
+	if (!rc && path->head != NODE_NONE) {
+		struct index_node head = index_node(index, path->head);
+		rc = tokens_of_line(path, path->head, &head, &path->path.tokens, error);
+		path->path.tokens += (uint64_t)tokens;
+		path->path.bytes = head.bytes_sum + (uint64_t)bytes;
 	}
-}
-
-/* ---- Exact counts, once a handle -------------------------------------------------------------------------
- */
-
-static bool is_counted(const struct log *log, const struct token_counter *counter)
-{
-	return log->token_sums && strcmp(log->counted_by.name, counter->name) == 0 &&
-	       memcmp(&log->counted_by.facts, &counter->facts, sizeof(counter->facts)) == 0;
-}
-
-static int make_token_sums(struct log *log, const struct token_counter *counter)
-{
-	size_t count = index_count(&log->index);
-
-	if (!is_counted(log, counter)) {
-		log->token_sums_count = 0;
-		log->counted_by = *counter;
-	}
-	if (mem_grow((void **)&log->token_sums, &log->token_sums_cap, count + 1, sizeof(*log->token_sums)) <
-		0)
-		return BOBBIN_ENOMEM;
-	while (log->token_sums_count < count)
-		log->token_sums[log->token_sums_count++] = UINT64_MAX;
-	return 0;
-}
-
-static int count_node(struct log *log, uint32_t node, struct token_counter *counter, struct arena *arena,
-	struct bobbin_error *error)
-{
-	uint32_t parent = index_node(&log->index, node).parent;
-	struct message message;
-	uint64_t tokens;
-	int rc = log_message(log, node, arena, &message, error);
-
-	if (!rc && (rc = message_count_tokens(&message, arena, counter, &tokens, NULL)) < 0)
-		rc = error_set(error, rc, "cannot count the tokens of a message");
-	if (!rc)
-		log->token_sums[node] = tokens + (parent == NODE_NONE ? 0 : log->token_sums[parent]);
-	arena_reset(arena);
 	return rc;
 }
 
-/* Counts what is not yet counted on the line to `node`. */
-static int count_line(
-	struct log *log, uint32_t node, struct token_counter *counter, struct bobbin_error *error)
+/* The caller's scratch is the caller's: should more be counted later, the copy makes one of its own. */
+static int sum_up(struct log_path *path, struct token_counter *counter, struct bobbin_error *error)
 {
-	const struct index *index = &log->index;
-	struct arena arena = ARENA_INIT;
-	uint32_t depth, last;
-	int rc = 0;
-
-	if (node == NODE_NONE)
-		return 0;
-	last = index_node(index, node).depth;
-	for (depth = last + 1; depth > 0; depth--)
-		if (log->token_sums[index_ancestor(index, node, depth - 1)] != UINT64_MAX)
-			break;
-	for (; !rc && depth <= last; depth++)
-		rc = count_node(log, index_ancestor(index, node, depth), counter, &arena, error);
-	arena_release(&arena);
-	return rc;
-}
-
-static int count_exactly(struct log_path *path, struct token_counter *counter, struct bobbin_error *error)
-{
-	int rc = make_token_sums(path->log, counter);
-
-	if (rc)
-		return error_set(error, rc, "out of memory");
-	rc = count_line(path->log, path->head, counter, error);
-	for (size_t i = 0; !rc && i < path->replaced_count; i++)
-		rc = count_line(path->log, path->replaced[i].node, counter, error);
-	path->exact = path->path.exact = true;
-	return rc;
+	path->path.exact = path->counter.exact;
+	if (counter)
+		path->counter.scratch = counter->scratch;
+	int rc = sum_replaced(path, error);
+	if (counter)
+		counter->scratch = path->counter.scratch;
+	path->counter.scratch = NULL;
+	return log_checked(path->log, rc, error);
 }
 
 int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, struct log_path **ret_path,
@@ -308,9 +260,10 @@ int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, 
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	path->log = log;
 	path->head = head;
-	path->estimate.factor = COUNTER_FACTOR_ONE;
+	path->counter.factor = COUNTER_FACTOR_ONE;
 	if (counter)
-		path->estimate = *counter;
+		path->counter = *counter;
+	path->counter.scratch = NULL;
 	path->path.ops = &LOG_PATH_OPS;
 	path->path.context = path;
 	if (head != NODE_NONE) {
@@ -320,14 +273,9 @@ int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, 
 	}
 	if (head != NODE_NONE && find_replaced(path) < 0)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
-	if (!rc && counter && counter->exact)
-		rc = count_exactly(path, counter, error);
+	if (!rc)
+		rc = sum_up(path, counter, error);
 	if (rc) {
-		log_path_free(path);
-		return rc;
-	}
-	sum_replaced(path);
-	if ((rc = log_checked(log, 0, error)) < 0) {
 		log_path_free(path);
 		return rc;
 	}
@@ -353,5 +301,6 @@ void log_path_free(struct log_path *path)
 	if (!path)
 		return;
 	mem_free(path->replaced);
+	token_counter_release(&path->counter);
 	mem_free(path);
 }

@@ -248,7 +248,7 @@ int log_read_bytes(struct log *log, uint64_t offset, uint32_t length, uint32_t c
 	return 0;
 }
 
-static struct log *log_of(struct log *log, uint32_t node)
+struct log *log_of(struct log *log, uint32_t node)
 {
 	while (node < log->index.base_count)
 		log = log->base;

@@ -19,7 +19,7 @@ struct store {
 #define STORE_CACHE_NAME ".cache"
 /* The folder of caches, or negative; it is made if `make`. */
 int store_cache_dir(const struct store *store, bool make);
-/* Takes all caches of a session away; its index. */
+/* Takes all caches of a session away; its index alone. */
 void store_forget_caches(const struct store *store, const char *id);
 void store_discard_index(const struct store *store, const char *id);
 

@@ -180,7 +180,7 @@ uint64_t message_size_tokens(const struct message_size *size)
 }
 
 int message_count_tokens(const struct message *message, struct arena *arena, struct token_counter *counter,
-	uint64_t *ret_tokens, bool *ret_exact)
+	uint64_t *ret_tokens, bool *ret_images)
 {
 	struct measure measure = {.scratch = BUFFER_INIT(LIMIT_LINE_BYTES), .counter = counter};
 	int rc = measure_blocks(message, arena, &measure);
@@ -190,7 +190,7 @@ int message_count_tokens(const struct message *message, struct arena *arena, str
 	*ret_tokens = (counter->exact ? measure.exact_tokens
 				      : token_counter_estimate(counter, &measure.size.classes)) +
 		      measure.size.image_tokens + measure.size.frame_tokens;
-	if (ret_exact)
-		*ret_exact = counter->exact;
+	if (ret_images)
+		*ret_images = measure.size.images > 0;
 	return 0;
 }

@@ -131,10 +131,10 @@ int message_measure(const struct message *message, struct arena *arena, struct m
 /* The estimated tokens of what was measured, images and frame included. */
 uint64_t message_size_tokens(const struct message_size *size);
 
-/* The same by a counter: exact if it is (ret_exact, NULL allowed, says so), else its calibrated estimate; images by
- * its model's rule. 0 or BOBBIN_ENOMEM, BOBBIN_ELIMIT. */
+/* The same by a counter: exact if it is, else its calibrated estimate; images by its model's rule (ret_images, NULL
+ * allowed: whether there are any). 0 or BOBBIN_ENOMEM, BOBBIN_ELIMIT. */
 struct token_counter;
 int message_count_tokens(const struct message *message, struct arena *arena, struct token_counter *counter,
-	uint64_t *ret_tokens, bool *ret_exact);
+	uint64_t *ret_tokens, bool *ret_images);
 
 #endif

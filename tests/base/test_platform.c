@@ -129,6 +129,21 @@ static void file__written_read_cut_and_described(void **state)
 	assert_int_equal(close_file(fixture, file), 0);
 }
 
+static void write_at__writes_there(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct platform *table = fixture->table;
+	int file = table->open_at(table->context, fixture->dir, "cache", O_RDWR | O_CREAT, 0600);
+	assert_true(file >= 0);
+	assert_int_equal(table->write_at(table->context, file, "world", 5, 6), 5);
+	assert_int_equal(table->write_at(table->context, file, "hello,", 6, 0), 6);
+	assert_content(fixture, "cache", "hello,world");
+	assert_int_equal(table->write_at(table->context, file, " ", 1, 5), 1);
+	assert_content(fixture, "cache", "hello world");
+	assert_int_equal(close_file(fixture, file), 0);
+	assert_int_equal(table->write_at(table->context, -1, "x", 1, 0), -EBADF);
+}
+
 static void change_mode__changes_the_permissions(void **state)
 {
 	struct fixture *fixture = *state;
@@ -523,6 +538,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FILE_TEST(open__never_takes_the_place_of_a_standard_stream),
 		FILE_TEST(file__written_read_cut_and_described),
+		FILE_TEST(write_at__writes_there),
 		FILE_TEST(change_mode__changes_the_permissions),
 		FILE_TEST(errors__negative_errno),
 		FILE_TEST(links__described_and_not_followed),

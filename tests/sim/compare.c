@@ -6,6 +6,7 @@
 #include <string.h>
 #include "sim/world.h"
 #include "store/log_internal.h"
+#include "tokens/counter.h"
 
 /* ---- Bytes */
 
@@ -256,6 +257,42 @@ static void compare_nodes(struct comparison *comparison)
 	arena_release(&arena);
 }
 
+/* Exact sums, wherever they are kept, against a look at each message of the line. */
+static void compare_tokens(struct comparison *comparison)
+{
+	struct token_counter counter;
+	struct arena arena = ARENA_INIT;
+	struct log_path *path;
+	uint64_t sum = 0;
+
+	token_counter_for_encoding("estimate", &counter); /* counts as well as any */
+	counter.name = "o200k_base";
+	counter.exact = true;
+	if (log_path_new(comparison->log, log_head(comparison->log), &counter, &path, NULL)) {
+		DIFFERS(comparison, "its line cannot be counted");
+		return;
+	}
+	for (size_t i = 0; i < log_path_path(path)->count; i++) {
+		struct path_item item = {0};
+		struct message message;
+		uint64_t tokens = 0;
+		int rc = path_item(log_path_path(path), i, &item, NULL);
+		if (!rc)
+			rc = log_message(comparison->log, log_path_node(path, i, true), &arena, &message, NULL);
+		if (!rc)
+			rc = message_count_tokens(&message, &arena, &counter, &tokens, NULL);
+		if (rc || item.tokens != tokens || item.tokens_before != sum)
+			DIFFERS(comparison, "message %zu of the line has %u tokens after %llu, not %llu after %llu",
+				i, item.tokens, (unsigned long long)item.tokens_before,
+				(unsigned long long)tokens, (unsigned long long)sum);
+		sum += tokens;
+	}
+	if (log_path_path(path)->tokens != sum)
+		DIFFERS(comparison, "the line has other tokens than its messages");
+	log_path_free(path);
+	arena_release(&arena);
+}
+
 static enum record_kind kind_of(const struct sim_entry *entry)
 {
 	static const struct {
@@ -356,6 +393,7 @@ void sim_compare(struct sim_world *world, struct log *log, int number)
 	else if (sim_view(&world->ledger, number, view)) {
 		compare_info(comparison);
 		compare_nodes(comparison);
+		compare_tokens(comparison);
 		sim_scan(&world->ledger, number, scan);
 		compare_records(comparison, scan);
 		world->compared++;

@@ -201,18 +201,20 @@ static ssize_t sim_read_at(void *context, int descriptor, void *data, size_t len
 	END((ssize_t)len);
 }
 
-static void add_bytes(struct sim_process *process, struct sim_open *open, const void *data, size_t len)
+static void put_bytes(
+	struct sim_process *process, struct sim_open *open, const void *data, size_t len, size_t offset)
 {
 	struct sim_file *file = &process->disk->files[open->file];
 	if (len == 0)
 		return;
 	note_change(process, open->cache);
-	sim_file_change(file, file->size, data, len);
+	sim_file_change(file, offset, data, len);
 	file->modified_ns = sim_disk_file_time(process->disk);
 }
 
 /* A write that is to fail: often a part of it goes through first, and the rest of it fails. */
-static ssize_t failing_write(struct sim_process *process, struct sim_open *open, const void *data, size_t len)
+static ssize_t failing_write(
+	struct sim_process *process, struct sim_open *open, const void *data, size_t len, size_t offset)
 {
 	struct sim_random *random = &process->disk->random;
 	size_t part = sim_random_percent(random, 70) ? sim_random_below(random, (uint32_t)len) : 0;
@@ -225,7 +227,7 @@ static ssize_t failing_write(struct sim_process *process, struct sim_open *open,
 		part = len - 1; /* all but the line break */
 	if (part == 0)
 		return -process->fail_errno;
-	add_bytes(process, open, data, part);
+	put_bytes(process, open, data, part, offset);
 	/* The next one fails, too, unless it was just a short write. */
 	if (sim_random_percent(random, 80)) {
 		process->fail_at = 1;
@@ -234,27 +236,40 @@ static ssize_t failing_write(struct sim_process *process, struct sim_open *open,
 	return (ssize_t)part;
 }
 
-static ssize_t sim_write(void *context, int descriptor, const void *data, size_t len)
+/* `offset` NULL: at the end, as O_APPEND has it. */
+static ssize_t write_bytes(
+	struct sim_process *process, int descriptor, const void *data, size_t len, const uint64_t *offset)
 {
-	struct sim_process *process = context;
 	int planned = begin(process, SIM_WRITE, is_cache(process, descriptor));
 	struct sim_open *open = opened(process, descriptor);
 
 	if (process->dead)
 		return -EIO;
-	if (!open || open->file < 0 || !(open->flags & O_APPEND))
+	if (!open || open->file < 0 || !(open->flags & O_APPEND) == !offset)
 		return -EBADF;
+	size_t at = offset ? (size_t)*offset : process->disk->files[open->file].size;
 	if (planned == DYING) {
 		size_t part = len;
 		if (still_does_it(process))
 			part = sim_random_below(&process->disk->random, (uint32_t)len + 1);
-		add_bytes(process, open, data, part);
+		put_bytes(process, open, data, part, at);
 		return die(process);
 	}
 	if (planned < 0)
-		return failing_write(process, open, data, len);
-	add_bytes(process, open, data, len);
+		return failing_write(process, open, data, len, at);
+	put_bytes(process, open, data, len, at);
 	return (ssize_t)len;
+}
+
+static ssize_t sim_write(void *context, int descriptor, const void *data, size_t len)
+{
+	return write_bytes(context, descriptor, data, len, NULL);
+}
+
+/* Only caches are written in other places than their end. */
+static ssize_t sim_write_at(void *context, int descriptor, const void *data, size_t len, uint64_t offset)
+{
+	return is_cache(context, descriptor) ? write_bytes(context, descriptor, data, len, &offset) : -EBADF;
 }
 
 static int sync_open(struct sim_process *process, int descriptor, bool fails)
@@ -499,6 +514,7 @@ void sim_process_init(struct sim_process *process, struct sim_disk *disk)
 		.close = sim_close,
 		.read_at = sim_read_at,
 		.write = sim_write,
+		.write_at = sim_write_at,
 		.sync_data = sim_sync,
 		.sync = sim_sync,
 		.truncate = sim_truncate,

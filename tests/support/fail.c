@@ -172,6 +172,22 @@ static ssize_t fail_write(void *context, int file, const void *data, size_t len)
 	return written;
 }
 
+static ssize_t fail_write_at(void *context, int file, const void *data, size_t len, uint64_t offset)
+{
+	const struct platform *real = platform_default();
+	struct fail_platform *world = context;
+	int planned = count_call(world, CALL_WRITE);
+	if (planned)
+		return planned;
+	ssize_t allowed = planned_length(world, len);
+	if (allowed <= 0)
+		return allowed;
+	ssize_t written = real->write_at(real->context, file, data, (size_t)allowed, offset);
+	if (written > 0)
+		world->bytes_written += (uint64_t)written;
+	return written;
+}
+
 static int fail_sync_data(void *context, int file)
 {
 	struct fail_platform *world = context;
@@ -317,6 +333,7 @@ void fail_platform_init(struct fail_platform *world)
 		.close = fail_close,
 		.read_at = fail_read_at,
 		.write = fail_write,
+		.write_at = fail_write_at,
 		.sync_data = fail_sync_data,
 		.sync = fail_sync,
 		.truncate = fail_truncate,
