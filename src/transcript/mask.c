@@ -209,10 +209,12 @@ static bool match_at(struct mask_scan *scan, size_t at, struct mask_span *ret_sp
 		       mask_match_assigned(scan, at, ret_span);
 	case '-':
 		return mask_match_pem(scan, at, ret_span) || mask_match_option(scan, at, ret_span);
+	case '\xef':
+		return mask_has(scan, at, "：", 3) && mask_match_assigned(scan, at, ret_span);
 	default:
 		if (!is_alnum((unsigned char)scan->text[at]) || !mask_boundary(scan, at))
 			return false;
-		return mask_match_token(scan, at, ret_span) || mask_match_bearer(scan, at, ret_span);
+		return mask_match_token(scan, at, ret_span) || mask_match_said(scan, at, ret_span) || mask_match_bearer(scan, at, ret_span);
 	}
 }
 

@@ -14,8 +14,6 @@
 #define NAME_BYTES_MAX 64
 #define GAP_BYTES_MAX 12 /* blanks, quotes and backslashes between name and value */
 #define LINE_BACK_MAX 200
-#define LOOK_BYTES 256
-#define PASSWORD_BYTES_MIN 6
 
 /* ---- Names ------------------------------------------------------------------------------------------------
  */
@@ -60,7 +58,8 @@ static bool name_is(struct slice name, const char *text)
 static bool may_be_secret(struct slice name)
 {
 	static const char ENDS[][4] = {
-		"ord", "swd", "pwd", "ase", "ode", "key", "ure", "ken", "ret", "ial", "als", "ing", "uth"};
+		"ord", "swd", "pwd", "ase", "ode", "key", "ure", "ken", "ret", "ial", "als", "ing", "uth", "ass", "ort", "nha",
+		"sig"};
 	char end[3];
 	size_t at = name.len;
 
@@ -77,11 +76,27 @@ static bool may_be_secret(struct slice name)
 	return false;
 }
 
-enum name_class { NAME_OTHER, NAME_PASSWORD, NAME_SECRET, NAME_AZURE };
-
-static enum name_class class_of(struct slice name)
+/* pass, DB_PASS, db-pass, dbPass; not bypass, compass, class. */
+static bool is_pass(struct slice name)
 {
-	static const char *const PASSWORDS[] = {"password", "passwd", "passphrase", "pwd", "passcode", NULL};
+	if (name.len < 4 || !ends_with_word(name, "pass"))
+		return false;
+	unsigned char before = name.len > 4 ? (unsigned char)name.data[name.len - 5] : '_';
+	return strchr("_-.", before) || (name.data[name.len - 4] == 'P' && before >= 'a' && before <= 'z');
+}
+
+/* What a parameter of a URL may be called beside that. */
+static bool is_url_secret(struct slice name)
+{
+	static const char *const NAMES[] = {"sig", "signature", "auth", NULL};
+
+	return name.len >= 3 && may_be_secret(name) && ends_with_any(name, NAMES);
+}
+
+static enum mask_name class_of(struct slice name)
+{
+	static const char *const PASSWORDS[] = {
+		"password", "passwd", "passphrase", "pwd", "passcode", "passwort", "kennwort", "senha", NULL};
 	static const char *const AZURE[] = {"accountkey", "sharedaccesskey", "sharedaccesssignature", NULL};
 	static const char *const SECRETS[] = {"secret", "token", "apikey", "accesskey", "secretkey",
 		"privatekey", "authkey", "encryptionkey", "signingkey", "masterkey", "servicekey",
@@ -93,102 +108,33 @@ static enum name_class class_of(struct slice name)
 		"padtoken", "eostoken", "bostoken", "unktoken", "masktoken", "septoken", "clstoken", NULL};
 
 	if (name.len < 3 || !may_be_secret(name) || ends_with_any(name, NOT))
-		return NAME_OTHER;
-	if (ends_with_any(name, PASSWORDS))
-		return NAME_PASSWORD;
+		return MASK_NO_NAME;
+	if (ends_with_any(name, PASSWORDS) || is_pass(name))
+		return MASK_PASSWORD;
 	if (ends_with_any(name, AZURE))
-		return NAME_AZURE;
-	return ends_with_any(name, SECRETS) || name_is(name, "_auth") ? NAME_SECRET : NAME_OTHER;
+		return MASK_AZURE;
+	return ends_with_any(name, SECRETS) || name_is(name, "_auth") ? MASK_SECRET : MASK_NO_NAME;
 }
 
 /* ---- Values -----------------------------------------------------------------------------------------------
  */
 
-static bool is_hash(const char *value, size_t len)
-{
-	static const char *const PREFIXES[] = {
-		"sha1-", "sha1:", "sha256-", "sha256:", "sha384-", "sha512-", "sha512:", "md5:", "crc32:"};
-
-	for (size_t i = 0; i < sizeof(PREFIXES) / sizeof(PREFIXES[0]); i++)
-		if (len > strlen(PREFIXES[i]) && strncasecmp(value, PREFIXES[i], strlen(PREFIXES[i])) == 0)
-			return true;
-	return false;
-}
-
-/* /etc/key, ./key, C:\key, https://host/key */
-static bool is_place(const char *value, size_t len)
-{
-	return value[0] == '/' || value[0] == '~' ||
-	       (len > 1 && value[0] == '.' && (value[1] == '/' || value[1] == '.')) ||
-	       (len > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/')) ||
-	       memmem(value, len < LOOK_BYTES ? len : LOOK_BYTES, "://", 3);
-}
-
-/* Where a value stands: nothing else tells a password from what code calls it. */
-enum place {
-	PLACE_CODE,    /* password = config.password1 */
-	PLACE_SETTING, /* DB_PASSWORD=hunter2, password: hunter2 */
-	PLACE_QUOTED,
-};
-
-/* config.password, get_token, tokenizer2: a name. */
-static bool is_identifier(const char *value, size_t len, const struct mask_look *look, enum place place)
-{
-	bool joined = false;
-
-	if (!((value[0] | 0x20) >= 'a' && (value[0] | 0x20) <= 'z') && value[0] != '_')
-		return false;
-	for (size_t i = 0; i < len && i < LOOK_BYTES; i++) {
-		if (!is_name_char((unsigned char)value[i]) || value[i] == '-' || value[i] == '$')
-			return false;
-		joined = joined || value[i] == '.' || value[i] == '_';
-	}
-	if (place == PLACE_SETTING && !joined)
-		return look->digits == 0 && look->steps < 4;
-	return look->digits < 2 || look->steps < (joined ? 8u : 4u);
-}
-
-static bool is_drawn(enum name_class class, const char *value, size_t len, enum place place)
-{
-	struct mask_look look;
-	bool quoted = place == PLACE_QUOTED;
-
-	if (len < PASSWORD_BYTES_MIN || mask_is_stand_in(value, len) || is_hash(value, len) ||
-		is_place(value, len))
-		return false;
-	mask_look(value, len, &look);
-	if (look.distinct < 5 || (!quoted && is_identifier(value, len, &look, place)))
-		return false;
-	if (class == NAME_PASSWORD) {
-		unsigned classes = !!look.lower + !!look.upper + !!look.digits + !!look.others;
-		return look.lower + look.upper && classes >= 2 &&
-		       (look.digits || look.upper || look.steps > 4) &&
-		       (look.digits || look.others || look.steps > 4);
-	}
-	if (len < (quoted ? 12u : 16u) || look.distinct < 8)
-		return false;
-	if (!look.digits)
-		return look.upper && look.lower && look.steps >= 8 && !look.others && len >= 24;
-	return look.lower + look.upper && look.steps >= 3;
-}
-
-static const char *kind_of(enum name_class class, struct slice name)
+static const char *kind_of(enum mask_name class, struct slice name)
 {
 	static const char *const AWS[] = {"secretaccesskey", "awssecretkey", "awssessiontoken", NULL};
 
-	if (class == NAME_PASSWORD)
+	if (class == MASK_PASSWORD)
 		return "password";
-	if (class == NAME_AZURE)
+	if (class == MASK_AZURE)
 		return "azure key";
 	return ends_with_any(name, AWS) ? "aws secret key" : "secret";
 }
 
 const char *mask_named_value(struct slice name, struct slice value)
 {
-	enum name_class class = class_of(name);
+	enum mask_name class = class_of(name);
 
-	if (class == NAME_OTHER || !value.len || memchr(value.data, ' ', value.len) ||
-		memchr(value.data, '\n', value.len) || !is_drawn(class, value.data, value.len, PLACE_QUOTED))
+	if (class == MASK_NO_NAME || !value.len || memchr(value.data, '\n', value.len) || !mask_is_drawn(class, value.data, value.len, MASK_QUOTED))
 		return NULL;
 	return kind_of(class, name);
 }
@@ -201,8 +147,64 @@ static bool is_quote(char c)
 	return c == '"' || c == '\'' || c == '`';
 }
 
+/* What stands before a = or a :, and what it means. */
+struct name {
+	struct slice text;
+	size_t start, end; /* in the scanned text */
+	char decoded[NAME_BYTES_MAX];
+};
+
+/* The character that an escape at `at` means: \u0070, also with more backslashes; 0: there is none. */
+static char unicode_escape(const struct mask_scan *scan, size_t at, size_t stop, size_t *ret_len)
+{
+	static const char DIGITS[] = "0123456789abcdef";
+	size_t i = at;
+	unsigned value = 0;
+
+	while (i < stop && scan->text[i] == '\\')
+		i++;
+	if (i == at || stop - i < 5 || scan->text[i] != 'u')
+		return 0;
+	*ret_len = i + 5 - at;
+	for (int digit = 0; digit < 4; digit++) {
+		char c = scan->text[++i];
+		const char *found = strchr(DIGITS, c >= 'A' && c <= 'F' ? c | 0x20 : c);
+		if (!c || !found)
+			return 0;
+		value = value * 16 + (unsigned)(found - DIGITS);
+	}
+	return value < 0x80 ? (char)value : 0;
+}
+
+/* A name with letters written as escapes, as JSON within a string may have them: "pass\u0077ord". */
+static void decode_name(const struct mask_scan *scan, struct name *name)
+{
+	size_t start = name->start, len = 0, used;
+	size_t stop = name->end - scan->floor > 6 * NAME_BYTES_MAX ? name->end - 6 * NAME_BYTES_MAX : scan->floor;
+
+	while (start > stop && (is_name_char((unsigned char)scan->text[start - 1]) || scan->text[start - 1] == '\\'))
+		start--;
+	for (size_t at = start; at < name->end; at += used) {
+		char c = unicode_escape(scan, at, name->end, &used);
+		if (!c) {
+			c = scan->text[at];
+			used = 1;
+		}
+		/* \nPASSWORD, ?a=1\u0026token: what no name has begins it anew. */
+		if (!is_name_char((unsigned char)c) || len == sizeof(name->decoded)) {
+			used += c == '\\' && at + 1 < name->end && strchr("nrt", scan->text[at + 1]);
+			len = 0;
+			start = at + used;
+			continue;
+		}
+		name->decoded[len++] = c;
+	}
+	name->start = start;
+	name->text = (struct slice){name->decoded, len};
+}
+
 /* The name before a = or a : at `at`, with quotes, brackets and a blank between them. */
-static struct slice name_before(const struct mask_scan *scan, size_t at)
+static void name_before(const struct mask_scan *scan, size_t at, struct name *ret_name)
 {
 	size_t end = at, stop = at - scan->floor > GAP_BYTES_MAX ? at - GAP_BYTES_MAX : scan->floor;
 
@@ -214,11 +216,27 @@ static struct slice name_before(const struct mask_scan *scan, size_t at)
 	stop = end - scan->floor > NAME_BYTES_MAX ? end - NAME_BYTES_MAX : scan->floor;
 	while (start > stop && is_name_char((unsigned char)scan->text[start - 1]))
 		start--;
-	/* \nPASSWORD: the letter is part of the escape. */
-	if (start > scan->floor && start < end && scan->text[start - 1] == '\\' &&
-		strchr("nrt", scan->text[start]))
-		start++;
-	return (struct slice){scan->text + start, end - start};
+	ret_name->start = start;
+	ret_name->end = end;
+	ret_name->text = (struct slice){scan->text + start, end - start};
+	if (start > scan->floor && start < end && scan->text[start - 1] == '\\')
+		decode_name(scan, ret_name);
+}
+
+/* Words that are not written with the letters names have, before a : or a ： */
+static bool is_foreign_password(const struct mask_scan *scan, size_t end)
+{
+	static const char *const WORDS[] = {"密码", "密碼", "口令", "パスワード", "비밀번호", "пароль", "Пароль", "contraseña",
+		"Contraseña", NULL};
+
+	while (end > scan->floor && (scan->text[end - 1] == ' ' || is_quote(scan->text[end - 1])))
+		end--;
+	for (const char *const *word = WORDS; *word; word++) {
+		size_t len = strlen(*word);
+		if (end - scan->floor >= len && memcmp(scan->text + end - len, *word, len) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* Over blanks and an opening quote, which may be escaped and have a letter before it (b"…"). */
@@ -260,7 +278,7 @@ static bool match_authorization(struct mask_scan *scan, size_t value, struct mas
 	if (end - start < 8 || mask_is_stand_in(scan->text + start, end - start) ||
 		!(look.digits || (look.upper && look.lower)))
 		return false;
-	if (start == value && !is_drawn(NAME_SECRET, scan->text + start, end - start, PLACE_SETTING))
+	if (start == value && !mask_is_drawn(MASK_SECRET, scan->text + start, end - start, MASK_SETTING))
 		return false;
 	*ret_span = (struct mask_span){start, end, "authorization"};
 	return true;
@@ -292,6 +310,10 @@ static bool is_separator(const struct mask_scan *scan, size_t at, size_t *ret_af
 	     after = at + 1 < scan->len ? scan->text[at + 1] : 0;
 
 	*ret_after = at + 1;
+	if (mask_has(scan, at, "：", 3)) {
+		*ret_after = at + 3;
+		return true;
+	}
 	if (scan->text[at] == ':') {
 		if (after == '=')
 			return false; /* the = comes next */
@@ -303,40 +325,90 @@ static bool is_separator(const struct mask_scan *scan, size_t at, size_t *ret_af
 	return true;
 }
 
-static bool match_value(struct mask_scan *scan, struct slice name, enum name_class class, size_t start,
-	enum place place, struct mask_span *ret_span)
+/* What stands in a sentence looks drawn, and is no method: SHA256, base64-encoded. */
+static bool is_drawn_in_words(const char *value, size_t len)
 {
-	bool quoted = place == PLACE_QUOTED;
+	struct mask_look look;
+	bool odd = false;
+
+	mask_look(value, len, &look);
+	for (size_t i = 0; i < len && i < 64; i++)
+		odd = odd || !(is_name_char((unsigned char)value[i]) || strchr("/+'", value[i]) || value[i] < 0);
+	if (value[0] >= 'A' && value[0] <= 'Z' && value[1] >= 'A' && value[1] <= 'Z')
+		return false;
+	return look.digits && ((look.lower && look.upper) || (odd && look.lower + look.upper));
+}
+
+static bool is_word(const struct mask_scan *scan, size_t start, size_t end)
+{
+	while (start < end && is_name_char((unsigned char)scan->text[start]))
+		start++;
+	return start == end;
+}
+
+static bool match_value(struct mask_scan *scan, struct slice name, enum mask_name class, size_t start,
+	enum mask_place place, struct mask_span *ret_span)
+{
+	bool quoted = place == MASK_QUOTED;
 
 	if (start >= scan->len)
 		return false;
 	if (mask_match_token(scan, start, ret_span))
 		return true;
-	size_t end = mask_run(scan, quoted ? SET_QUOTED : SET_VALUE, start);
-	if (quoted && (end >= scan->len || !(is_quote(scan->text[end]) || scan->text[end] == '\\')))
+	size_t end = mask_run(scan, SET_VALUE, start);
+	if (quoted && !mask_quoted_end(scan, start, &end))
 		return false;
-	if (!quoted && end < scan->len && scan->text[end] == '(')
+	if (!quoted && end < scan->len && scan->text[end] == '(' && is_word(scan, start, end))
 		return false; /* a call */
-	if (!quoted)	      /* the end of a sentence */
+	if (class == MASK_PASSWORD && (place == MASK_SETTING || (place == MASK_CODE && scan->text[start - 1] == '=')))
+		end = mask_joined_end(scan, start, end);
+	const char *fragment = place == MASK_URL ? memchr(scan->text + start, '#', end - start) : NULL;
+	if (fragment)
+		end = (size_t)(fragment - scan->text);
+	if (!quoted) /* the end of a sentence */
 		while (end > start && strchr(".:!?", scan->text[end - 1]))
 			end--;
-	if (!is_drawn(class, scan->text + start, end - start, place))
+	if (!mask_is_drawn(class, scan->text + start, end - start, place))
 		return false;
 	*ret_span = (struct mask_span){start, end, kind_of(class, name)};
 	return true;
 }
 
-/* NAME=value, without blanks, in capitals or in the middle of something else than code. */
-static bool is_setting(const struct mask_scan *scan, struct slice name, size_t at, size_t start)
+/* The character before the name; 0: nothing. An escaped & is one. */
+static char before_name(const struct mask_scan *scan, const struct name *name)
 {
-	if (name.data + name.len != scan->text + at || start != at + 1)
+	size_t at = name->start, used;
+
+	if (at >= scan->floor + 6 && scan->text[at - 6] == '\\' && scan->text[at - 5] == 'u')
+		return unicode_escape(scan, at - 6, at, &used);
+	if (at >= scan->floor + 5 && memcmp(scan->text + at - 5, "&amp;", 5) == 0)
+		return '&';
+	return at > scan->floor ? scan->text[at - 1] : 0;
+}
+
+/* NAME=value, without blanks, in capitals or in the middle of something else than code. */
+static bool is_setting(const struct mask_scan *scan, const struct name *name, size_t at, size_t start)
+{
+	if (name->end != at || start != at + 1)
 		return false;
-	if (name.data > scan->text && strchr("?&;", name.data[-1]) && name.data[-1])
+	if (before_name(scan, name) == ';')
 		return true;
-	for (size_t i = 0; i < name.len; i++)
-		if (name.data[i] >= 'a' && name.data[i] <= 'z')
+	for (size_t i = 0; i < name->text.len; i++)
+		if (name->text.data[i] >= 'a' && name->text.data[i] <= 'z')
 			return false;
 	return true;
+}
+
+static enum mask_place place_of(
+	const struct mask_scan *scan, const struct name *name, size_t at, size_t start, bool quoted)
+{
+	char before = before_name(scan, name);
+
+	if (quoted)
+		return MASK_QUOTED;
+	if (scan->text[at] == '=' && name->end == at && start == at + 1 && before && strchr("?&#", before))
+		return MASK_URL;
+	return scan->text[at] != '=' || is_setting(scan, name, at, start) ? MASK_SETTING : MASK_CODE;
 }
 
 bool mask_match_assigned(struct mask_scan *scan, size_t at, struct mask_span *ret_span)
@@ -346,25 +418,31 @@ bool mask_match_assigned(struct mask_scan *scan, size_t at, struct mask_span *re
 
 	if (!is_separator(scan, at, &after))
 		return false;
-	struct slice name = name_before(scan, at);
-	if (name.len < 3)
-		return false;
+	struct name said;
+	name_before(scan, at, &said);
+	struct slice name = said.text;
 	size_t start = value_start(scan, after, &quoted);
 	if (start >= scan->len)
 		return false;
+	if (name.len < 3)
+		return is_foreign_password(scan, at) &&
+		       match_value(scan, SLICE_LITERAL("password"), MASK_PASSWORD, start, quoted ? MASK_QUOTED : MASK_SETTING,
+			       ret_span);
 	if (name_is(name, "authorization") || name_is(name, "proxy-authorization"))
 		return match_authorization(scan, start, ret_span);
 	if (scan->text[at] == ':' && (name_is(name, "cookie") || name_is(name, "set-cookie")))
 		return match_cookie(scan, start, name.len > 6, ret_span);
-	enum name_class class = class_of(name);
-	if (name_is(name, "sig") && name.data > scan->text && strchr("?&", name.data[-1]))
-		class = NAME_AZURE; /* of a shared access signature */
-	if (class == NAME_OTHER)
+	enum mask_name class = class_of(name);
+	enum mask_place place = place_of(scan, &said, at, start, quoted);
+	if (place == MASK_URL && class == MASK_NO_NAME && is_url_secret(name)) /* sig: of a shared access signature */
+		class = name_is(name, "sig") ? MASK_AZURE : MASK_SECRET;
+	if (class == MASK_NO_NAME || !match_value(scan, name, class, start, place, ret_span))
 		return false;
-	enum place place = quoted							? PLACE_QUOTED
-			   : scan->text[at] == ':' || is_setting(scan, name, at, start) ? PLACE_SETTING
-											: PLACE_CODE;
-	return match_value(scan, name, class, start, place, ret_span);
+	/* PASS: TestParse2, and all tests pass: `make test`, are no passwords. */
+	if (name.len > 4 || class != MASK_PASSWORD || !ends_with_word(name, "pass"))
+		return true;
+	return (name.data[0] == 'p' || scan->text[at] == '=') &&
+	       is_drawn_in_words(scan->text + ret_span->start, ret_span->end - ret_span->start);
 }
 
 /* ---- The command line
@@ -388,6 +466,22 @@ static bool match_curl_user(struct mask_scan *scan, size_t at, struct mask_span 
 	return true;
 }
 
+/* sshpass -p VALUE, mysql -pVALUE */
+static bool match_short_option(struct mask_scan *scan, size_t at, struct mask_span *ret_span)
+{
+	size_t back = at - scan->floor > LINE_BACK_MAX ? at - LINE_BACK_MAX : scan->floor;
+	const char *line = scan->text + back;
+	bool quoted, ssh = memmem(line, at - back, "sshpass", 7) != NULL;
+
+	if (!ssh && !memmem(line, at - back, "mysql", 5) && !memmem(line, at - back, "mariadb", 7))
+		return false;
+	size_t start = value_start(scan, at + 2, &quoted);
+	if (start >= scan->len || (!ssh && start > at + 2 && !quoted))
+		return false;
+	return match_value(scan, SLICE_LITERAL("password"), MASK_PASSWORD, start, quoted ? MASK_QUOTED : MASK_SETTING,
+		ret_span);
+}
+
 bool mask_match_option(struct mask_scan *scan, size_t at, struct mask_span *ret_span)
 {
 	bool quoted;
@@ -397,17 +491,48 @@ bool mask_match_option(struct mask_scan *scan, size_t at, struct mask_span *ret_
 		return false;
 	if (mask_has(scan, at, "-u ", 3))
 		return match_curl_user(scan, at, ret_span);
+	if (mask_has(scan, at, "-p", 2))
+		return match_short_option(scan, at, ret_span);
 	if (!mask_has(scan, at, "--", 2))
 		return false;
 	while (i < scan->len && i < at + NAME_BYTES_MAX && is_name_char((unsigned char)scan->text[i]))
 		i++;
 	struct slice name = {scan->text + at, i - at};
-	enum name_class class = class_of(name);
-	if (class == NAME_OTHER || i >= scan->len || scan->text[i] != ' ')
+	enum mask_name class = class_of(name);
+	if (class == MASK_NO_NAME || i >= scan->len || scan->text[i] != ' ')
 		return false;
 	size_t start = value_start(scan, i, &quoted);
 	return start < scan->len && scan->text[start] != '-' &&
-	       match_value(scan, name, class, start, quoted ? PLACE_QUOTED : PLACE_SETTING, ret_span);
+	       match_value(scan, name, class, start, quoted ? MASK_QUOTED : MASK_SETTING, ret_span);
+}
+
+/* ---- What is said ----------------------------------------------------------------------------------------
+ */
+
+/* my password is Tr0ub4dor&3, password "Tr0ub4dor&3" */
+bool mask_match_said(struct mask_scan *scan, size_t at, struct mask_span *ret_span)
+{
+	static const char *const WORDS[] = {"password", "passphrase", "passcode", "passwort", "kennwort", NULL};
+	static const char *const VERBS[] = {" is ", " was ", " is: ", " ist ", " lautet ", " lautet: ", NULL};
+	size_t end = at, start;
+	bool quoted;
+
+	for (const char *const *word = WORDS; end == at && *word; word++)
+		if (scan->len - at > strlen(*word) && strncasecmp(scan->text + at, *word, strlen(*word)) == 0)
+			end = at + strlen(*word);
+	if (end == at || scan->text[end] != ' ')
+		return false;
+	size_t said = end;
+	for (const char *const *verb = VERBS; said == end && *verb; verb++)
+		if (mask_has(scan, end, *verb, strlen(*verb)))
+			said = end + strlen(*verb) - 1;
+	start = value_start(scan, said, &quoted);
+	if (start >= scan->len || (said == end && !quoted) ||
+		!match_value(scan, SLICE_LITERAL("password"), MASK_PASSWORD, start, quoted ? MASK_QUOTED : MASK_SETTING,
+			ret_span))
+		return false;
+	return strcmp(ret_span->kind, "password") != 0 || scan->text[said - 1] == ':' ||
+	       is_drawn_in_words(scan->text + ret_span->start, ret_span->end - ret_span->start);
 }
 
 /* ---- URLs, bearer tokens, bots

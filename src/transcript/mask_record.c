@@ -17,6 +17,7 @@
 #include "base/json_string.h"
 #include "base/limits.h"
 
+#define KEY_BYTES_MAX 256
 #define BINARY_BYTES_MIN 1024 /* of base64 and nothing else: an image, a file */
 
 struct edit {
@@ -203,10 +204,27 @@ static int move_place(struct walk *walk, const struct json *value)
 
 static int walk_value(struct walk *walk, const struct json *value, struct slice name);
 
+/* A key with escapes means what it says without them; one too long to be any of ours is none. */
+static struct slice decode_key(const struct json *key, char ret_bytes[KEY_BYTES_MAX])
+{
+	struct json_cursor cursor = json_cursor_of(key);
+	size_t len = 0, used;
+	char bytes[4];
+
+	while (len + sizeof(bytes) <= KEY_BYTES_MAX && (used = json_cursor_next(&cursor, bytes)) > 0) {
+		memcpy(ret_bytes + len, bytes, used);
+		len += used;
+	}
+	return (struct slice){ret_bytes, len};
+}
+
 static int walk_member(struct walk *walk, const struct json *key, const struct json *value)
 {
-	struct slice name = {key->text + 1, key->len - 2}; /* a key with escapes is none of those above */
+	struct slice name;
+	char decoded[KEY_BYTES_MAX];
 
+	if (!json_string_plain(key, &name))
+		name = decode_key(key, decoded);
 	if (is_protected(name))
 		return 0;
 	if (slice_is(name, "in_content") && walk->content_edits && value->type == JSON_ARRAY)

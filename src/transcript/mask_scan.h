@@ -56,6 +56,20 @@ void mask_look(const char *value, size_t len, struct mask_look *ret_look);
 /* Said instead of a secret: <KEY>, $KEY, {{key}}, xxxx, your-key, … */
 bool mask_is_stand_in(const char *value, size_t len);
 
+/* mask_value.c: what a thing is called, where its value stands, and whether the value looks drawn. */
+enum mask_name { MASK_NO_NAME, MASK_PASSWORD, MASK_SECRET, MASK_AZURE };
+enum mask_place {
+	MASK_CODE,    /* password = config.password1: nothing else tells a password from what code calls it */
+	MASK_SETTING, /* DB_PASSWORD=hunter2, password: hunter2 */
+	MASK_URL,     /* ?token=9f3c2b1a */
+	MASK_QUOTED,
+};
+bool mask_is_drawn(enum mask_name class, const char *value, size_t len, enum mask_place place);
+/* Where a value ends: one that a quote before `start` opened (false: nothing closes it), a password from `start` over
+ * what ends other values at `end`. */
+bool mask_quoted_end(struct mask_scan *scan, size_t start, size_t *ret_end);
+size_t mask_joined_end(struct mask_scan *scan, size_t start, size_t end);
+
 /* mask_tokens.c: a token of an issuer at `at`. */
 bool mask_match_token(struct mask_scan *scan, size_t at, struct mask_span *ret_span);
 /* A PEM block of a private key. */
@@ -66,6 +80,7 @@ bool mask_match_assigned(struct mask_scan *scan, size_t at, struct mask_span *re
 bool mask_match_url(struct mask_scan *scan, size_t colon, struct mask_span *ret_span);
 bool mask_match_telegram(struct mask_scan *scan, size_t colon, struct mask_span *ret_span);
 bool mask_match_bearer(struct mask_scan *scan, size_t at, struct mask_span *ret_span);
+bool mask_match_said(struct mask_scan *scan, size_t at, struct mask_span *ret_span); /* my password is … */
 bool mask_match_option(struct mask_scan *scan, size_t at, struct mask_span *ret_span); /* --password VALUE */
 
 /* The kind if a string member of this name with this value is a secret as a whole, else NULL. */

@@ -137,6 +137,30 @@ with Scratch() as scratch:
     ok(copy.code == 0, "what was masked can be imported again", copy)
     ok(scratch.run("doctor").code == 0, "and nobody misses its checksums", scratch.run("doctor"))
 
+# What other values end with, blanks, parameters of URLs, keys with escapes: on no disk, in no text, in no export.
+ODD = {"Tr0ub4dor&" + "3": "password: {}", "correct horse battery " + "staple": "DB_PASS='{}'",
+       "hunter2 " + "hunter2": "db_password: '{}'", "abcd1234" + "efgh": "https://h/v1?token={}&x=1",
+       "AbCd1234" + "EfGh": "https://h/v1?access_key={}", "aB3dE5" + "gH7jK9": "https://h/p?sig={}"}
+ESCAPED = '{"\\u0070assword":"Tr0ub4dor\\u0026' + '3","api\\u005fkey":"9f3c2b1a7d' + 'aB3dE5gH"}'
+for redact in (True, False):
+    with Scratch() as scratch:
+        odd = "\n".join(around.format(secret) for secret, around in ODD.items())
+        talk = [{"role": "user", "content": odd},
+                {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "sh", "arguments": ESCAPED}]},
+                {"role": "tool", "tool_call_id": "c1", "content": odd}]
+        lines = "".join(json.dumps(message) + "\n" for message in talk)
+        scratch.run("append", "main", *(["--redact-on-write"] if redact else []), input=lines)
+        parts = [*ODD, "Tr0ub4dor", "9f3c2b1a7d" + "aB3dE5gH"]
+        if redact:
+            equal([part for part in parts for _, data in files(scratch.store) if part.encode() in data], [],
+                  "redacted: odd secrets are on no disk")
+            continue
+        for words in (["show", "--mask"], ["show", "--mask", "--json"],
+                      *(["export", "main", "--mask", "--format", name] for name in
+                        ("bobbin", "openai-chat", "openai-responses", "anthropic", "claude-code", "codex", "pi", "markdown"))):
+            shown = scratch.run(*words, COLUMNS="300")
+            equal((shown.code, [part for part in parts if part in shown.text]), (0, []), "masked: " + " ".join(words))
+
 with Scratch() as scratch:
     key = "sk-proj-" + MIX
     scratch.run("chat", "hello", OPENAI_API_KEY=key, ANTHROPIC_API_KEY="sk-ant-api03-" + MIX)

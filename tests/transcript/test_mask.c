@@ -203,6 +203,51 @@ static const struct {
 		"",
 		"", "azure key"},
 	{"", "dop_v1_" HEX32 HEX32, "", "digitalocean token"},
+	/* Characters that end other values, blanks, escapes. */
+	{"password: ", "Tr0ub4dor&" "3", "", "password"},
+	{"password: ", "Tr0ub4dor&" "3", " for the db", "password"},
+	{"PASSWORD=", "Tr0ub4dor&" "3", "\nUSER=ana", "password"},
+	{"export DB_PASS=", "s3cret" "pw", "", "password"},
+	{"DB_PASS='", "correct horse battery " "staple", "'", "password"},
+	{"db_pass = \"", "hunter2" "hunter2", "\"", "password"},
+	{"dbPass: '", "hunter2" "x", "'", "password"},
+	{"password: \"", "my dog is 7 years " "old!", "\"", "password"},
+	{"db_password: '", "hunter2 " "hunter2", "'", "password"},
+	{"{\\\"password\\\":\\\"", "correct horse battery " "staple", "\\\"}", "password"},
+	{"password: \"", "pa\\\"ss " "w0rd!", "\" # now", "password"},
+	{"PASSWORD=\"", "Tr0ub4dor\\$" "3", "\"", "password"},
+	{"passwd=", "Tr0ub4dor," "3", "", "password"},
+	{"password=", "p@ss(w0rd)" "1", "", "password"},
+	{"password: ", "p@ss;w0rd" "1", ", user: ana", "password"},
+	{"connect(password=", "hunter2!" "x", ",timeout=5)", "password"},
+	{"Server=db;Password=", "hunter2" "x", ";Database=shop", "password"},
+	{"user=ana pass=", "Tr0ub4dor&" "3", "", "password"},
+	{"sshpass -p '", "Tr0ub4dor&" "3", "' ssh root@h", "password"},
+	{"sshpass -p ", "Tr0ub4dor" "3", " ssh root@h", "password"},
+	{"mysql -u root -p", "Tr0ub4dor" "3", " shop", "password"},
+	{"My password is ", "Tr0ub4dor&" "3", ".", "password"},
+	{"the password is: ", "hunter" "2", "!", "password"},
+	{"use the password \"", "Tr0ub4dor&" "3", "\" there", "password"},
+	{"Das Passwort lautet ", "Tr0ub4dor&" "3", "", "password"},
+	{"Passwort: ", "Tr0ub4dor&" "3", "", "password"},
+	{"contraseña: ", "Tr0ub4dor&" "3", "", "password"},
+	{"密码：", "Tr0ub4dor&" "3", "", "password"},
+	{"пароль: ", "Tr0ub4dor&" "3", "", "password"},
+	/* Parameters of URLs. */
+	{"https://h/v1?token=", "abcd1234" "efgh", "", "secret"},
+	{"https://h/v1?a=1&access_key=", "AbCd1234" "EfGh", "&y=2", "secret"},
+	{"https://h/f?api_key=", "9f3c2b" "1a7d", "#top", "secret"},
+	{"https://h/p?sig=", "aB3dE5" "gH7jK9", "", "azure key"},
+	{"https://b.s3.amazonaws.com/k?X-Amz-Signature=", HEX32 HEX32, "&x", "secret"},
+	{"https://h/p?password=", "hunter" "2", "&user=ana", "password"},
+	{"https://h/p?auth=", "9f3c2b" "1a7d", "&z=1", "secret"},
+	{"https://h/#access_token=", "abcd1234" "efgh", "&type=bearer", "secret"},
+	{"<a href='https://h/p?x=1&amp;token=", "abcd1234" "efgh", "&amp;y'", "secret"},
+	{"\"https://h/p?x=1\\u0026token=", "abcd1234" "efgh", "\"", "secret"},
+	/* Names with letters written as escapes. */
+	{"{\"\\u0070assword\":\"", "Tr0ub4dor&" "3", "\"}", "password"},
+	{"{\\\"pass\\u0077ord\\\":\\\"", "Tr0ub4dor&" "3", "\\\"}", "password"},
+	{"{\"api\\u005Fkey\":\"", "9f3c2b1a7d" "aB3dE5gH", "\"}", "secret"},
 	{"",
 		"hvs."
 		"CAESIAaB3dE5gH7jK9mN1pQ3sT5vX7",
@@ -374,6 +419,48 @@ static const char *const STAYS[] = {
 	"case token: return 1;",
 	"AWS_ACCESS_KEY_ID=<id>",
 	"form id: 1234567890:short",
+	"--- PASS: TestParseLogLevel/DEBUG_lowercase (0.00s)",
+	"PASS: 12 FAIL: 0",
+	"All tests pass: `mise run test:ci`",
+	"pass=all_tests1",
+	"bypass: \"abc123def\"",
+	"compass = north42east",
+	"\"test-pass\": \"The tests pass but the code that was written anew has a race condition in it\"",
+	"\"password\": \"The user's password\"",
+	"password: \"Please enter your password\"",
+	"\"forgot_password\": \"Forgot your password?\"",
+	"\"password\": \"must have at least 8 characters\"",
+	"password: 'Wrong user name or 2nd factor'",
+	"DB_PASS=\"$(cat /run/secrets/db)\"",
+	"DB_PASS=\"${DB_PASS}\"",
+	"DB_PASS=$2",
+	"DB_PASS=<your password>",
+	"db_pass = os.environ[\"DB_PASS_2\"]",
+	"password = get_password2(user, 1)",
+	"password=prompt&next=1",
+	"password: string, user: string",
+	"(password: changeme)",
+	"the password is base64-encoded2",
+	"the password is SHA256 hashed",
+	"the password is required",
+	"the password \"admin\" is weak",
+	"their password is stored in column2",
+	"secret: \"a word that is 9 letters long\"",
+	"https://h/list?pageToken=CAUQAA4bC3dE5fG7",
+	"https://h/list?next_token=CAUQAA4bC3dE5fG7&n=3",
+	"https://h/p?token=hello",
+	"https://h/p?token=$TOKEN2",
+	"https://h/p?token={token_2}",
+	"https://h/p?token=<token-1>",
+	"https://h/p?sig=none&auth=basic",
+	"https://h/p?author=ana123456",
+	"https://h/p?design=blue12345",
+	"mysql -u root -p shop2024",
+	"docker run -p 8080:80 image",
+	"mkdir -p build2/release",
+	"密码: 不能为空",
+	"contraseña: obligatoria",
+	"{\"\\u0069d\":\"9f3c2b1a7daB3dE5gH\"}",
 };
 
 static void look_alikes_stay(void **state)
@@ -438,6 +525,24 @@ static void records_are_masked_where_people_read_and_nowhere_else(void **state)
 		2);
 }
 
+/* A key means what it says without its escapes: in the record, and in the JSON of a call's arguments. */
+static void keys_are_read_without_their_escapes(void **state)
+{
+	(void)state;
+	check_record("{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"input\":"
+		     "{\"\\u0070assword\":\"Tr0ub4dor&3\",\"note\":\"x\",\"\\u0069d\":\"" KEY "\"}}]}",
+		"{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"t\",\"input\":"
+		"{\"\\u0070assword\":\"[masked: password]\",\"note\":\"x\",\"\\u0069d\":\"" KEY "\"}}]}",
+		1);
+	check_record("{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"name\":\"sh\","
+		     "\"arguments\":\"{\\\"\\\\u0070assword\\\":\\\"Tr0ub4dor\\\\u00263\\\"}\"}]}",
+		"{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"name\":\"sh\","
+		"\"arguments\":\"{\\\"\\\\u0070assword\\\":\\\"[masked: password]\\\"}\"}]}",
+		1);
+	check_record("{\"role\":\"user\",\"content\":\"x\",\"input\":{\"db_password\":\"correct horse battery staple\"}}",
+		"{\"role\":\"user\",\"content\":\"x\",\"input\":{\"db_password\":\"[masked: password]\"}}", 1);
+}
+
 static void places_in_the_content_move_with_it(void **state)
 {
 	(void)state;
@@ -495,7 +600,9 @@ static void hostile_texts_take_linear_time(void **state)
 		"-----BEGIN RSA PRIVATE KEY-----\nAAAAAAAAAAAAAAAA", "Bearer ", "Authorization: Basic ",
 		"AKIAIOSFODNN7EXAMPLE+", "12345678:", "[masked: ", "\\n", "SG.", "M-", "--password ",
 		"curl -u a:", "a", "=", "\"", "\\", "/", "https://hooks.slack.com/services/",
-		"+AKIAIOSFODNN7EXAMPLE", "sig=&", "&sig=a"};
+		"+AKIAIOSFODNN7EXAMPLE", "sig=&", "&sig=a",
+		"password:a&", "password=a,(", "password=\"", "password:\\\"", "\\u0070:", "\\u0026token=", "-p", "sshpass -p ", "mysql -pa",
+		"password is ", "密码：", "pass='a "};
 	for (size_t i = 0; i < sizeof(PIECES) / sizeof(PIECES[0]); i++) {
 		double seconds = seconds_for(PIECES[i], 1 << 18);
 		if (seconds > 1.5)
@@ -520,7 +627,7 @@ static void any_text_is_masked_once_and_for_all(void **state)
 	(void)state;
 	static const char *const JOINTS[] = {"=", ": ", "\"", "'", " ", "\\n", "\n", ";", "Bearer ",
 		"Authorization: ", "Cookie: a=", "Set-Cookie: ", "password", "token", "://u:", "@",
-		"[masked: ", "]", "-", ".", "eyJ", "--password ", "AKIA", "curl -u a:", "x", "&sig", "<", "$",
+		"[masked: ", "]", "-", ".", "eyJ", "--password ", "AKIA", "curl -u a:", "x", "&sig", "<", "$", "&3", "pass", " is ", "\\u0070", "?token=", "-p", ")", "'a b'",
 		"é", "; b=c"};
 	for (int round = 0; round < 20000; round++) {
 		struct buffer text = BUFFER_INIT(65536);
@@ -583,6 +690,7 @@ int main(void)
 		cmocka_unit_test(an_access_key_of_aws_takes_its_secret_along),
 		cmocka_unit_test(look_alikes_stay),
 		cmocka_unit_test(records_are_masked_where_people_read_and_nowhere_else),
+		cmocka_unit_test(keys_are_read_without_their_escapes),
 		cmocka_unit_test(places_in_the_content_move_with_it),
 		cmocka_unit_test(a_picture_is_not_looked_at),
 		cmocka_unit_test(hostile_texts_take_linear_time),
