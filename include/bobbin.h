@@ -1196,7 +1196,8 @@ struct bobbin_facts_options {
 	size_t limit;     /* of a search 0: 5, at most 100; of a list 0: all */
 	int past;         /* 1: superseded ones too (a search: a question about the past has them anyway); in a list expired ones too */
 	int candidates;   /* 1: of a list: candidates and proposals too */
-	double threshold; /* of a search: how much of the question a fact must cover, 0 to 1; 0: 0.3; negative: something */
+	double threshold; /* of a search: how much of the question a fact must cover, 0 to 1; negative: something. 0: one must cover
+			   * 0.3, or 0.5 by a single word of a long fact, and those that come with it 0.2 */
 };
 #define BOBBIN_FACTS_OPTIONS_INIT {sizeof(struct bobbin_facts_options), 0, 0, 0, 0.0}
 

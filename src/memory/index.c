@@ -39,16 +39,25 @@ static int terms_of(const struct fact_row *row, struct arena *arena, struct term
 	return code;
 }
 
-static int join(const struct terms *terms, struct slice relation, struct arena *arena, struct slice *ret_text)
+void index_add_term(const struct memory *memory, struct slice term, struct buffer *out)
+{
+	buffer_add_u64(out, (uint64_t)memory->owner_row);
+	buffer_add_char(out, 'x');
+	buffer_add_slice(out, term);
+}
+
+static int join(const struct memory *memory, const struct terms *terms, struct slice relation, struct arena *arena,
+	struct slice *ret_text)
 {
 	struct buffer text;
 
 	buffer_init(&text, 1u << 20);
 	for (size_t i = 0; i < terms->count; i++) {
-		buffer_add_slice(&text, terms->items[i].text);
+		index_add_term(memory, terms->items[i].text, &text);
 		buffer_add_char(&text, ' ');
 	}
-	buffer_add_slice(&text, relation);
+	if (relation.len)
+		index_add_term(memory, relation, &text);
 	int code = buffer_error(&text);
 	if (!code) {
 		*ret_text = (struct slice){arena_copy(arena, text.data ? text.data : "", text.len), text.len};
@@ -131,10 +140,9 @@ static int insert(struct memory *memory, const struct fact_row *row, struct slic
 	if (code < 0)
 		return code;
 	sqlite3_bind_int64(statement, 2, row->id);
-	bind_slice(statement, 3, slice_of(memory->owner_term));
-	bind_slice(statement, 4, row->ended_ns ? (struct slice){"", 0} : terms);
-	bind_slice(statement, 5, row->ended_ns ? terms : (struct slice){"", 0});
-	bind_slice(statement, 6, row->ended_ns ? (struct slice){"", 0} : near);
+	bind_slice(statement, 3, row->ended_ns ? (struct slice){"", 0} : terms);
+	bind_slice(statement, 4, row->ended_ns ? terms : (struct slice){"", 0});
+	bind_slice(statement, 5, row->ended_ns ? (struct slice){"", 0} : near);
 	code = database_step(statement, error);
 	sqlite3_reset(statement);
 	return code;
@@ -155,9 +163,9 @@ int index_put(struct memory *memory, const struct fact_row *row, struct bobbin_e
 	if (code == 0 && row->context.len)
 		code = terms_read(row->context, TERMS_INDEX, &arena, &around);
 	if (code == 0)
-		code = join(&terms, relation, &arena, &text);
+		code = join(memory, &terms, relation, &arena, &text);
 	if (code == 0)
-		code = join(&around, (struct slice){"", 0}, &arena, &near);
+		code = join(memory, &around, (struct slice){"", 0}, &arena, &near);
 	if (code < 0)
 		error_set(error, code, "storing a fact: out of memory");
 	if (code == 0)

@@ -137,7 +137,7 @@ int memory_list(struct memory *memory, const struct fact_list_options *options, 
 struct fact_search_options {
 	size_t limit;	  /* 0: FACT_HITS_DEFAULT */
 	bool past;	  /* superseded ones too; a question about the past has them anyway */
-	double threshold; /* 0: the default; negative: none */
+	double threshold; /* of the question's worth; 0: as search.c has it, negative: none */
 	int64_t now_ns;	  /* 0: now */
 };
 int memory_search(struct memory *memory, struct slice query, const struct fact_search_options *options,

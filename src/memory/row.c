@@ -9,6 +9,10 @@
 	"f.id, f.number, f.state, f.said_ns, f.valid_ns, f.expires_ns, f.ended_ns, f.superseded_by, f.sessions, f.text, "     \
 	"f.subject, f.relation, f.context, f.key"
 
+/* The terms of a column, "move berlin ", with the owner's number before each, "12xmove 12xberlin". */
+#define OWNED(column)                                                                                                 \
+	" CASE i." column " WHEN '' THEN '' ELSE o.id || 'x' || replace(rtrim(i." column "), ' ', ' ' || o.id || 'x') END"
+
 static const char *const TABLES[] = {
 	"CREATE TABLE fact_owners ("
 	" id INTEGER PRIMARY KEY,"
@@ -59,6 +63,13 @@ static const char *const TABLES[] = {
 	" facts INTEGER NOT NULL," /* of this owner that have it */
 	" PRIMARY KEY (owner, term)) WITHOUT ROWID;"
 	"CREATE VIRTUAL TABLE fact_index USING fts5 (owner, now, past, near, tokenize = 'ascii', detail = 'column')",
+	/* The owner stands in each term instead of beside it: what others have is not stepped over. */
+	"ALTER TABLE fact_index RENAME TO fact_index_1;"
+	"CREATE VIRTUAL TABLE fact_index USING fts5 (now, past, near, tokenize = 'ascii', detail = 'column');"
+	"INSERT INTO fact_index (rowid, now, past, near) SELECT i.rowid," OWNED("now") "," OWNED("past") "," OWNED("near")
+	" FROM fact_index_1 i CROSS JOIN facts f ON f.id = i.rowid JOIN fact_owners o ON o.owner = f.owner;"
+	"DROP TABLE fact_index_1;"
+	"CREATE INDEX facts_that_expire ON facts (owner, expires_ns) WHERE expires_ns > 0",
 };
 
 static const char *const SQL[SQL_COUNT] = {
@@ -94,33 +105,20 @@ static const char *const SQL[SQL_COUNT] = {
 	[SQL_TOMB_ADD] = "INSERT OR REPLACE INTO fact_tombstones VALUES (?1, ?2, ?3, ?4, ?5)",
 	[SQL_TOMB_FIND] = "SELECT 1 FROM fact_tombstones WHERE owner = ?1 AND ((key = ?2 AND forgotten_ns >= ?5)"
 			  " OR (session = ?3 AND message = ?4 AND session <> '')) LIMIT 1",
-	[SQL_INDEX_ADD] = "INSERT INTO fact_index (rowid, owner, now, past, near) VALUES (?2, ?3, ?4, ?5, ?6)",
+	[SQL_INDEX_ADD] = "INSERT INTO fact_index (rowid, now, past, near) VALUES (?2, ?3, ?4, ?5)",
 	[SQL_INDEX_DELETE] = "DELETE FROM fact_index WHERE rowid = (SELECT id FROM facts WHERE owner = ?1 AND id = ?2)",
 	[SQL_TERM_ADD] = "INSERT INTO fact_terms VALUES (?2, ?3, 1) ON CONFLICT DO UPDATE SET facts = facts + 1",
 	[SQL_TERM_DROP] = "UPDATE fact_terms SET facts = facts - 1 WHERE owner = ?2 AND term = ?3",
 	[SQL_TERM_CLEAN] = "DELETE FROM fact_terms WHERE owner = ?2 AND term = ?3 AND facts < 1",
 	[SQL_TERM_FIND] = "SELECT facts FROM fact_terms WHERE owner = ?2 AND term = ?3",
-	/* CROSS JOIN: the index decides which rows are looked at. */
-	[SQL_SEARCH] = "SELECT f.id, f.said_ns, f.sessions, f.size, f.ended_ns FROM fact_index i CROSS JOIN facts f ON f.id = i.rowid"
-		       " WHERE i.fact_index MATCH ?2 AND f.owner = ?1 AND (f.expires_ns = 0 OR f.expires_ns > ?3)"
-		       " ORDER BY i.rowid DESC LIMIT ?4",
+	[SQL_SEARCH] = "SELECT rowid FROM fact_index WHERE fact_index MATCH ?2 AND rowid >= ?3 ORDER BY rowid DESC LIMIT ?4",
+	[SQL_EXPIRED] = "SELECT count(*) FROM (SELECT 1 FROM facts WHERE owner = ?1 AND expires_ns > 0 AND expires_ns <= ?2 LIMIT ?3)",
+	[SQL_FACT_RANK] = "SELECT said_ns, sessions, size FROM facts WHERE owner = ?1 AND id = ?2"
+			  " AND (expires_ns = 0 OR expires_ns > ?3)",
 	[SQL_LIST] = "SELECT " FACT_COLUMNS " FROM facts f WHERE f.owner = ?1"
 		     " AND (?2 OR (f.ended_ns = 0 AND (f.expires_ns = 0 OR f.expires_ns > ?4))) AND (?3 OR f.state = 1)"
 		     " ORDER BY f.said_ns DESC, f.id DESC LIMIT ?5",
 };
-
-/* Letters that no ending of a word can be cut from, and that fold into nothing else: digits. */
-static char *owner_term(struct slice owner)
-{
-	struct buffer term;
-
-	buffer_init(&term, 3 * LIMIT_OWNER_BYTES + 4);
-	for (size_t i = 0; i < owner.len; i++)
-		buffer_addf(&term, "%03u", (unsigned char)owner.data[i]);
-	char *taken = buffer_take(&term, NULL);
-	buffer_release(&term);
-	return taken;
-}
 
 static int check_owner(struct slice owner, struct bobbin_error *error)
 {
@@ -146,15 +144,14 @@ int memory_open(struct store *store, struct slice owner, bool create, struct mem
 	memory->store = store;
 	memory->owner = mem_copy_text(owner.data, owner.len);
 	memory->owner_len = owner.len;
-	memory->owner_term = owner_term(owner);
-	if (!memory->owner || !memory->owner_term)
+	if (!memory->owner)
 		code = error_set(error, BOBBIN_ENOMEM, "opening the facts: out of memory");
 	if (code == 0)
 		code = database_open(store, create, &memory->database, error);
-	if (code == 0)
-		code = database_tables(memory->database, "memory", TABLES, sizeof TABLES / sizeof *TABLES, error);
 	if (code == 0) /* what is removed is overwritten */
 		code = database_run(memory->database, "PRAGMA secure_delete = ON", error);
+	if (code == 0)
+		code = database_tables(memory->database, "memory", TABLES, sizeof TABLES / sizeof *TABLES, error);
 	if (code < 0) {
 		memory_close(memory);
 		return code;
@@ -171,7 +168,6 @@ void memory_close(struct memory *memory)
 		sqlite3_finalize(memory->statements[i]);
 	database_close(memory->database);
 	mem_free(memory->owner);
-	mem_free(memory->owner_term);
 	mem_free(memory);
 }
 

@@ -36,6 +36,8 @@ enum statement_name {
 	SQL_TERM_FIND,
 	SQL_FACT_BY_ID,
 	SQL_SEARCH,
+	SQL_EXPIRED,
+	SQL_FACT_RANK,
 	SQL_LIST,
 	SQL_COUNT,
 };
@@ -45,7 +47,6 @@ struct memory {
 	sqlite3 *database;
 	char *owner;
 	size_t owner_len;
-	char *owner_term;  /* as the index has it */
 	int64_t owner_row; /* of fact_owners; 0: has none yet */
 	sqlite3_stmt *statements[SQL_COUNT];
 };
@@ -83,6 +84,10 @@ int row_key(struct slice text, uint8_t ret_key[SHA256_BYTES]);
  * candidates and what was proposed nowhere. */
 int index_put(struct memory *memory, const struct fact_row *row, struct bobbin_error *error);
 int index_drop(struct memory *memory, const struct fact_row *row, struct bobbin_error *error);
+/* Appends a term as the index has it: with the number of its owner before it, which no other has and which is never given out
+ * twice, "12xberlin". Needs memory->owner_row. */
+struct buffer;
+void index_add_term(const struct memory *memory, struct slice term, struct buffer *out);
 /* The term that stands for a relation by its first word ("taste" of "taste coffee"), in the arena; {NULL, 0}: out of memory. */
 struct slice index_relation(struct slice relation, struct arena *arena);
 

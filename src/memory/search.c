@@ -2,16 +2,19 @@
 /*
  * Finding facts for a question.
  *
- *	terms and relations of the question ─> rows of the index, by owner and term, living ones only ─> scores ─> the best, read
- *	and looked at closely ─> those over the threshold
+ *	terms and relations of the question ─> rows of the index, the owner's in each term, rare terms first ─> those over the
+ *	threshold, by share ─> of the best their rows: not expired, scores ─> of the best of these their texts
  *
  * The score is BM25 (a term counts once a fact: facts are short) with frequencies of this owner's facts alone, as a share of what
  * the question's terms could give; then a little for what is recent, recurs, and stands together. The threshold looks at the
  * share before that.
  *
- * Invariants: (1) a row is looked at only through the owner's term of the index and `facts.owner = ?1`; (2) expired and, unless the
- * past is asked for, superseded facts are not among the rows; (3) at most ROWS_TERM rows are read for a term, the newest, so a
- * question of common words costs no more than others.
+ * What is common takes the time, and says little. Once what is left of the terms, the common ones, is worth less than the threshold,
+ * no fact that has nothing else can reach it: they are looked for among the candidates alone.
+ *
+ * Invariants: (1) a row is looked at only through a term that holds the owner's number and by `owner = ?1`; (2) expired and, unless
+ * the past is asked for, superseded facts do not count; (3) at most ROWS_TERM rows are read for a term, the newest (and as many more
+ * as have expired, to EXPIRED_MAX), so a question of common words costs no more than others.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,15 +26,20 @@
 
 #define ROWS_TERM 800
 #define ROWS_ALL 2400
+#define EXPIRED_MAX 20000
+#define CHOSEN 256 /* of the candidates, to read what else counts of them */
 #define RELATIONS_MAX 4
 #define DATES_MAX 4
-#define THRESHOLD 0.30
+#define THRESHOLD 0.30	      /* what one fact must share, so that there is an answer at all */
+#define THRESHOLD_SINGLE 0.50 /* of it, if that is one word of a long fact */
+#define THRESHOLD_BESIDE 0.20 /* of those that come with it */
+#define LONG_TERMS 10
 #define SATURATION 1.2	     /* k1 of BM25 */
-#define LENGTH_SHARE 0.35    /* b of BM25 */
-#define NEAR_WEIGHT 0.30     /* of what was said around it */
+#define LENGTH_SHARE 0.25    /* b of BM25 */
+#define NEAR_WEIGHT 0.40     /* of what was said around it */
 #define RELATION_WEIGHT 1.6  /* what is asked for by its relation need not share a word */
 #define SMALLEST_COUNT 500.0 /* among a few facts every word would look common */
-#define LOOKED_AT 48
+#define LOOKED_AT 24
 #define RECENT_NS (180 * NS_PER_DAY)
 
 struct wanted {
@@ -56,7 +64,6 @@ struct candidate {
 	double share; /* of the question's worth */
 	double score;
 	uint64_t sessions;
-	bool ended;
 	uint64_t have; /* bits of the wanted terms */
 };
 
@@ -69,7 +76,11 @@ struct search {
 	bool contexts;
 	struct candidate *candidates; /* a table by id, or in order of score once ranked */
 	size_t count, cap;
+	int64_t oldest; /* of them, by id */
+	size_t leading; /* of the wanted terms: those that candidates were found by */
 	size_t rows;
+	int64_t rows_term;
+	double threshold;
 	struct arena arena;
 };
 
@@ -190,29 +201,56 @@ static int grow(struct search *search)
 	return 0;
 }
 
-static int take_row(struct search *search, sqlite3_stmt *statement, size_t wanted, double weight)
+/* How a term is looked for. */
+struct way {
+	size_t wanted; /* which one */
+	double weight;
+	const char *columns;
+	bool among; /* the candidates that are there, nowhere else */
+};
+
+static int take_row(struct search *search, const struct way *way, int64_t id)
 {
 	if (search->count * 2 >= search->cap && grow(search) < 0)
 		return BOBBIN_ENOMEM;
-	struct candidate *candidate = slot_of(search->candidates, search->cap, sqlite3_column_int64(statement, 0));
+	struct candidate *candidate = slot_of(search->candidates, search->cap, id);
 	if (!candidate->id) {
-		candidate->id = sqlite3_column_int64(statement, 0);
-		candidate->said_ns = sqlite3_column_int64(statement, 1);
-		candidate->sessions = (uint64_t)sqlite3_column_int64(statement, 2);
-		candidate->ended = sqlite3_column_int64(statement, 4) != 0;
+		if (way->among)
+			return 0;
+		candidate->id = id;
 		search->count++;
+		search->oldest = search->oldest && search->oldest < id ? search->oldest : id;
 	}
-	if (candidate->have >> wanted & 1)
+	if (candidate->have >> way->wanted & 1)
 		return 0;
-	double length = (double)sqlite3_column_int64(statement, 3) / search->length;
-	double norm = 1 + SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * length);
-	candidate->have |= UINT64_C(1) << wanted;
-	candidate->share += weight * search->question.wanted[wanted].worth;
-	candidate->score += weight * search->question.wanted[wanted].worth * (SATURATION + 1) / norm;
+	candidate->have |= UINT64_C(1) << way->wanted;
+	candidate->share += way->weight * search->question.wanted[way->wanted].worth;
 	return 0;
 }
 
-static int match(struct search *search, const char *columns, size_t wanted, double weight, struct bobbin_error *error)
+static void add_phrase(const struct search *search, size_t wanted, struct buffer *out)
+{
+	buffer_add_char(out, '"');
+	index_add_term(search->memory, search->question.wanted[wanted].text, out);
+	buffer_add_char(out, '"');
+}
+
+/* "{now} : "12xberlin"", and for candidates alone: " AND {now near} : ("12xmove" OR "12xmitt")", what they were found by. */
+static void write_query(const struct search *search, const struct way *way, struct buffer *out)
+{
+	buffer_addf(out, "{%s} : ", way->columns);
+	add_phrase(search, way->wanted, out);
+	if (!way->among)
+		return;
+	buffer_add_text(out, search->question.past ? " AND {now past near} : (" : " AND {now near} : (");
+	for (size_t i = 0; i < search->leading; i++) {
+		buffer_add_text(out, i ? " OR " : "");
+		add_phrase(search, i, out);
+	}
+	buffer_add_char(out, ')');
+}
+
+static int match(struct search *search, const struct way *way, struct bobbin_error *error)
 {
 	struct buffer query;
 	sqlite3_stmt *statement;
@@ -220,35 +258,58 @@ static int match(struct search *search, const char *columns, size_t wanted, doub
 
 	if (code < 0)
 		return code;
-	buffer_init(&query, 8192);
-	buffer_addf(&query, "owner : \"%s\" AND {%s} : \"", search->memory->owner_term, columns);
-	buffer_add_slice(&query, search->question.wanted[wanted].text);
-	buffer_add_char(&query, '"');
+	buffer_init(&query, 16384);
+	write_query(search, way, &query);
 	bind_slice(statement, 2, buffer_slice(&query));
-	sqlite3_bind_int64(statement, 3, search->now_ns);
-	sqlite3_bind_int(statement, 4, ROWS_TERM);
+	sqlite3_bind_int64(statement, 3, way->among ? search->oldest : 0);
+	sqlite3_bind_int64(statement, 4, search->rows_term);
 	code = buffer_error(&query);
 	while (code >= 0 && (code = database_step(statement, error)) == 1) {
-		search->rows++;
-		code = take_row(search, statement, wanted, weight);
+		search->rows += !way->among;
+		code = take_row(search, way, sqlite3_column_int64(statement, 0));
 	}
 	sqlite3_reset(statement);
 	buffer_release(&query);
 	return code == BOBBIN_ENOMEM ? error_set(error, code, "searching facts: out of memory") : code;
 }
 
+/* Expired facts are still in the index; they must not take the place of others. */
+static int count_expired(struct search *search, struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	int code = memory_statement(search->memory, SQL_EXPIRED, &statement, error);
+
+	if (code < 0)
+		return code;
+	sqlite3_bind_int64(statement, 2, search->now_ns);
+	sqlite3_bind_int(statement, 3, EXPIRED_MAX);
+	code = database_step(statement, error);
+	search->rows_term = ROWS_TERM + (code == 1 ? sqlite3_column_int64(statement, 0) : 0);
+	sqlite3_reset(statement);
+	return code < 0 ? code : 0;
+}
+
 static int match_all(struct search *search, struct bobbin_error *error)
 {
-	const char *columns = search->question.past ? "now past" : "now";
-	int code = 0;
+	const struct question *question = &search->question;
+	double left = 0, enough = search->threshold * (question->all > 0 ? question->all : 1);
+	int code = count_expired(search, error);
 
-	for (size_t i = 0; i < search->question.count && code >= 0; i++) {
-		if (search->rows >= ROWS_ALL)
+	for (size_t i = 0; i < question->count; i++)
+		left += question->wanted[i].worth;
+	for (size_t i = 0; i < question->count && code >= 0; i++) {
+		struct way way = {i, 1, question->past ? "now past" : "now", left < enough || search->rows >= ROWS_ALL};
+		if (way.among && !search->count)
 			break;
-		if (search->question.wanted[i].facts)
-			code = match(search, columns, i, 1, error);
-		if (code >= 0 && search->contexts && !search->question.wanted[i].relation)
-			code = match(search, "near", i, NEAR_WEIGHT, error);
+		if (!way.among)
+			search->leading = i + 1;
+		if (question->wanted[i].facts)
+			code = match(search, &way, error);
+		way.columns = "near";
+		way.weight = NEAR_WEIGHT;
+		if (code >= 0 && search->contexts && !question->wanted[i].relation)
+			code = match(search, &way, error);
+		left -= question->wanted[i].worth;
 	}
 	return code < 0 ? code : 0;
 }
@@ -269,20 +330,26 @@ static bool is_day_of(const struct day *asked, int64_t said_ns)
 	return (!asked->year || asked->year == said.year) && (!asked->month || asked->month == said.month);
 }
 
-/* What is not in the words. */
-static double adjusted(const struct search *search, const struct candidate *candidate)
+static bool is_asked_day(const struct search *search, int64_t said_ns)
 {
-	double score = share_of(search, candidate->score);
+	for (size_t i = 0; i < search->question.date_count; i++)
+		if (is_day_of(&search->question.dates[i], said_ns))
+			return true;
+	return false;
+}
+
+/* BM25 of a fact of so many terms, and what is not in the words. */
+static double score_of(const struct search *search, const struct candidate *candidate, double terms)
+{
+	double norm = 1 + SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * terms / search->length);
+	double score = share_of(search, candidate->share * (SATURATION + 1) / norm);
 	double age = (double)(search->now_ns - candidate->said_ns) / (double)RECENT_NS;
 	double factor = 1 + 0.08 / (1 + (age > 0 ? age : 0));
 
 	if (candidate->sessions > 1)
 		factor += 0.03 * log2((double)candidate->sessions);
-	for (size_t i = 0; i < search->question.date_count; i++)
-		if (is_day_of(&search->question.dates[i], candidate->said_ns)) {
-			factor += 0.25;
-			break;
-		}
+	if (is_asked_day(search, candidate->said_ns))
+		factor += 0.25;
 	return score * factor;
 }
 
@@ -295,24 +362,62 @@ static int by_score(const void *a, const void *b)
 	return first->id < second->id ? 1 : -1;
 }
 
-/* The table becomes a list, the best first, without what shares too little with the question. */
-static void rank(struct search *search)
+/* The table becomes a list of those that share enough with the question, the best by that alone first. */
+static void choose(struct search *search)
 {
-	double threshold = search->options->threshold;
 	size_t kept = 0;
 
-	if (threshold == 0)
-		threshold = THRESHOLD;
 	for (size_t i = 0; i < search->cap; i++) {
 		struct candidate candidate = search->candidates[i];
-		if (!candidate.id || share_of(search, candidate.share) < threshold)
+		if (!candidate.id || share_of(search, candidate.share) < search->threshold)
 			continue;
-		candidate.score = adjusted(search, &candidate);
+		candidate.score = candidate.share;
 		search->candidates[kept++] = candidate;
 	}
-	search->count = kept;
 	if (kept)
 		qsort(search->candidates, kept, sizeof *search->candidates, by_score);
+	search->count = kept;
+}
+
+/* Whether the question is about this fact. A single word that a long text has of a question of several says little. */
+static bool answers(const struct search *search, const struct candidate *candidate, double terms)
+{
+	bool single = (candidate->have & (candidate->have - 1)) == 0 && search->question.count > 1;
+	double enough = single && terms > LONG_TERMS ? THRESHOLD_SINGLE : THRESHOLD;
+
+	return share_of(search, candidate->share) >= enough;
+}
+
+/* The first CHOSEN that have not expired are put in order of score: what else counts stands in their rows. */
+static int rank(struct search *search, struct bobbin_error *error)
+{
+	bool answered = search->options->threshold != 0;
+	sqlite3_stmt *statement;
+	size_t kept = 0;
+	int code = 0;
+
+	for (size_t i = 0; i < search->count && kept < CHOSEN && code >= 0; i++) {
+		struct candidate candidate = search->candidates[i];
+		code = memory_statement(search->memory, SQL_FACT_RANK, &statement, error);
+		if (code < 0)
+			return code;
+		sqlite3_bind_int64(statement, 2, candidate.id);
+		sqlite3_bind_int64(statement, 3, search->now_ns);
+		code = database_step(statement, error);
+		if (code == 1) {
+			candidate.said_ns = sqlite3_column_int64(statement, 0);
+			candidate.sessions = (uint64_t)sqlite3_column_int64(statement, 1);
+			double terms = sqlite3_column_double(statement, 2);
+			candidate.score = score_of(search, &candidate, terms);
+			answered = answered || answers(search, &candidate, terms);
+			search->candidates[kept++] = candidate;
+		}
+		sqlite3_reset(statement);
+	}
+	search->count = answered ? kept : 0;
+	if (search->count)
+		qsort(search->candidates, search->count, sizeof *search->candidates, by_score);
+	return code < 0 ? code : 0;
 }
 
 static int read_fact(struct search *search, int64_t id, struct fact_row *ret_row, struct bobbin_error *error)
@@ -428,8 +533,10 @@ static int run(struct search *search, struct slice query, struct arena *arena, s
 		code = match_all(search, error);
 	if (code < 0)
 		return code;
-	rank(search);
-	code = look(search, rows, error);
+	choose(search);
+	code = rank(search, error);
+	if (code == 0)
+		code = look(search, rows, error);
 	for (size_t i = 0; i < search->count && code >= 0; i++) {
 		struct fact_row row = rows[i];
 		row.text.data = arena_copy(arena, row.text.data, row.text.len);
@@ -454,6 +561,7 @@ int memory_search(struct memory *memory, struct slice query, const struct fact_s
 
 	if (search.options->limit > FACT_HITS_MAX)
 		return error_set(error, BOBBIN_EINVAL, "a search gives at most %d facts", FACT_HITS_MAX);
+	search.threshold = search.options->threshold == 0 ? THRESHOLD_BESIDE : search.options->threshold;
 	search.now_ns = search.options->now_ns ? search.options->now_ns : platform->realtime_ns(platform->context);
 	/* One moment for all that is read: a fact that is forgotten meanwhile is there in whole or not at all. */
 	code = database_run(memory->database, "BEGIN", error);

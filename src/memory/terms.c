@@ -125,6 +125,7 @@ struct reader {
 	struct terms *terms;
 	size_t max;
 	uint16_t place;
+	bool weighs; /* for a query, also when stop words are all it has */
 	bool failed;
 };
 
@@ -159,7 +160,7 @@ static void add_word(struct reader *reader, struct slice word)
 {
 	char stemmed[TERM_BYTES];
 	size_t len = utf8_truncate(word.data, word.len, TERM_BYTES);
-	float weight = stop_weight((struct slice){word.data, len});
+	float weight = reader->weighs ? stop_weight((struct slice){word.data, len}) : 1;
 
 	reader->place++;
 	if (reader->purpose == TERMS_QUERY && weight == 0)
@@ -269,7 +270,7 @@ int terms_read(struct slice text, enum terms_for purpose, struct arena *arena, s
 	struct buffer plain, folded;
 	struct terms terms = {0};
 	struct reader reader = {purpose, arena, &terms,
-		purpose == TERMS_QUERY ? QUERY_TERMS_MAX : TERMS_MAX, 0, false};
+		purpose == TERMS_QUERY ? QUERY_TERMS_MAX : TERMS_MAX, 0, purpose == TERMS_QUERY, false};
 
 	buffer_init(&plain, text.len + 1);
 	buffer_init(&folded, text.len * 8 + 64);

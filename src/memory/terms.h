@@ -26,7 +26,7 @@
 
 struct term {
 	struct slice text; /* in the arena */
-	float weight;	   /* 1: says much; less for words that are everywhere */
+	float weight;	   /* of a query's: 1: says much; less for words that are everywhere */
 	bool wide;	   /* of a script without spaces */
 	uint16_t place;	   /* the how manieth word or character of the text it is, stop words counted */
 };
