@@ -1,67 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Lines "NAME KEY NUMBER KEY NUMBER …" as the table of bench/store.sh. A name that comes several times (rounds of what
-# is noisy) counts with its median. In rows of bobbin the ratio is to what must be reached, or to the peer that sets
-# it; in rows of peers, to bobbin.
-{
-	for (i = 2; i + 1 <= NF; i += 2)
-		list[$1, $i] = list[$1, $i] " " $(i + 1)
-}
-
-function median(text, parts, n, i, j, t) {
-	n = split(text, parts, " ")
-	for (i = 2; i <= n; i++)
-		for (j = i; j > 1 && parts[j - 1] + 0 > parts[j] + 0; j--) {
-			t = parts[j]; parts[j] = parts[j - 1]; parts[j - 1] = t
-		}
-	return parts[int((n + 1) / 2)]
-}
-
-function has(name, key) { return (name, key) in list }
-function get(name, key) { return median(list[name, key]) + 0 }
-
-function number(value) {
-	return value >= 100 || value == int(value) ? sprintf("%.0f", value) : sprintf("%.2f", value)
-}
-
-function line(text, must, got, ratio, verdict) {
-	printf "%-47s %15s %12s %14s  %s\n", text, must, got, ratio, verdict
-}
-
-function head(text) {
-	printf "\n"
-	line(text, "must", "got", "ratio", "")
-}
-
-# At most `must` of `unit`, the measure times `factor`.
-function most(text, name, key, factor, unit, must, value) {
-	if (!has(name, key)) {
-		line(text, "<= " must " " unit, "-", "", "not measured")
-		return
-	}
-	value = get(name, key) * factor
-	line(text, "<= " must " " unit, number(value) " " unit, sprintf("%.2f of must", value / must),
-		value <= must ? "met" : "MISSED")
-}
-
-# At least `must` times as good as a peer; rates grow, times shrink.
-function against(text, name, peer, key, factor, unit, must, rate, value) {
-	if (!has(name, key) || !has(peer, key)) {
-		line(text, ">= " must " of raw", "-", "", "not measured")
-		return
-	}
-	value = rate ? get(name, key) / get(peer, key) : get(peer, key) / get(name, key)
-	line(text, ">= " must " of raw", number(get(name, key) * factor) " " unit, sprintf("%.3f of raw", value),
-		value >= must ? "met" : "MISSED")
-}
-
-# A figure beside; with a name of bobbin's measure, how many times that it is.
-function beside(text, name, key, factor, unit, ours, ours_key, ratio) {
-	if (!has(name, key))
-		return
-	ratio = ours && has(ours, ours_key) ? number(get(name, key) / get(ours, ours_key)) " x bobbin" : ""
-	line("  " text, "", number(get(name, key) * factor) " " unit, ratio, "")
-}
-
+# The table of bench/store.sh, with the functions of table.awk. In rows of bobbin the ratio is to what must be reached, or to the
+# peer that sets it; in rows of peers, to bobbin.
 function equal(text, key, slack, unit, low, high, value, i) {
 	for (i = 1; i <= 3; i++) {
 		if (!has(sizes[i], key))

@@ -88,4 +88,4 @@ if command -v node >/dev/null; then
 	node bench/store.mjs "$dir" "$messages" "$bytes" $into/node_modules $into/langgraph/node_modules >>"$out" ||
 		echo 'no npm peers' >&2
 fi
-awk -f bench/store.awk "$out"
+awk -f bench/table.awk -f bench/store.awk "$out"
