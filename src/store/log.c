@@ -36,6 +36,7 @@ int log_new(struct store *store, struct slice id, int file, enum log_mode mode, 
 	log->platform = store->platform;
 	log->file = file;
 	log->mode = mode;
+	log->read_max = UINT64_MAX;
 	memcpy(log->id, id.data, id.len);
 	memcpy(log->name, id.data, id.len);
 	memcpy(log->name + id.len, ".jsonl", sizeof(".jsonl"));
@@ -154,6 +155,9 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 
 	for (int pass = 0; !rc && pass < LOAD_PASSES_MAX; pass++) {
 		rc = log_check_file(log, &size, error);
+		if (!rc && size - log->index.state.position.offset > log->read_max)
+			rc = error_set(error, BOBBIN_ELIMIT, "%s: too much of it would have to be read", log->name);
+		log->read_bytes = rc ? 0 : size - log->index.state.position.offset;
 		log->loading = !log->raw;
 		if (!rc)
 			rc = log_read_on(log, size, error);
@@ -216,6 +220,7 @@ struct opening {
 	enum log_mode mode;
 	bool raw, salvage;
 	const char *copy; /* the file of that name, which holds a copy of what the session inherits; NULL: its log */
+	uint64_t read_max;
 };
 
 static int open_log(struct store *store, struct slice id, struct opening how, const struct log_chain *below,
@@ -242,6 +247,7 @@ static int open_log(struct store *store, struct slice id, struct opening how, co
 		return rc;
 	log->raw = how.raw;
 	log->salvage = how.salvage;
+	log->read_max = how.read_max;
 	if (how.copy)
 		name_copy(log, how.copy);
 	struct log_chain chain = {log->id, below, below ? below->depth + 1 : 0};
@@ -263,27 +269,36 @@ static int open_log(struct store *store, struct slice id, struct opening how, co
 int log_open_below(struct store *store, struct slice id, const struct log *above,
 	const struct log_chain *below, struct log **ret_log, struct bobbin_error *error)
 {
-	const struct opening how = {LOG_READ, above->raw, above->salvage, NULL};
+	const struct opening how = {LOG_READ, above->raw, above->salvage, NULL, above->read_max};
 
 	return open_log(store, id, how, below, ret_log, error);
 }
 
-int log_open_copy(struct store *store, const char *id, const char *name, bool raw, struct log **ret_log,
-	struct bobbin_error *error)
+int log_open_copy(struct store *store, const char *id, const char *name, bool raw, uint64_t read_max,
+	struct log **ret_log, struct bobbin_error *error)
 {
-	return open_log(store, slice_of(id), (struct opening){LOG_READ, raw, false, name}, NULL, ret_log, error);
+	const struct opening how = {LOG_READ, raw, false, name, read_max};
+
+	return open_log(store, slice_of(id), how, NULL, ret_log, error);
 }
 
 int log_open(struct store *store, struct slice id, enum log_mode mode, struct log **ret_log,
 	struct bobbin_error *error)
 {
-	return open_log(store, id, (struct opening){mode, false, false, NULL}, NULL, ret_log, error);
+	return open_log(store, id, (struct opening){mode, false, false, NULL, UINT64_MAX}, NULL, ret_log, error);
 }
 
 int log_open_raw(struct store *store, struct slice id, bool salvage, struct log **ret_log,
 	struct bobbin_error *error)
 {
-	return open_log(store, id, (struct opening){LOG_READ, true, salvage, NULL}, NULL, ret_log, error);
+	return open_log(store, id, (struct opening){LOG_READ, true, salvage, NULL, UINT64_MAX}, NULL, ret_log, error);
+}
+
+int log_open_within(struct store *store, const char *id, uint64_t read_max, struct log **ret_log)
+{
+	const struct opening how = {LOG_READ, false, false, NULL, read_max};
+
+	return open_log(store, slice_of(id), how, NULL, ret_log, NULL);
 }
 
 /* What has the name is what was opened, or it is an error; so one look tells both who it is and how long. */

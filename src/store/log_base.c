@@ -31,7 +31,7 @@ static int open_copy(struct log *log, struct log **ret_copy, struct bobbin_error
 	if (log->is_copy)
 		return BOBBIN_ENOTFOUND;
 	log_copy_name(log->id, name);
-	int rc = log_open_copy(log->store, log->id, name, log->raw, ret_copy, NULL);
+	int rc = log_open_copy(log->store, log->id, name, log->raw, log->read_max, ret_copy, NULL);
 	if (rc == BOBBIN_ENOMEM)
 		return error_set(error, rc, "out of memory");
 	return rc ? BOBBIN_ENOTFOUND : 0;

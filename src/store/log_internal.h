@@ -46,6 +46,8 @@ struct log {
 	uint64_t saved_bytes; /* an index file is known to cover so much of the log */
 	uint32_t saved_records;
 	uint64_t synced_bytes; /* so much of the log is known to be durable */
+	uint64_t read_max;     /* beyond the index, to open it; what is opened below it has the same limit */
+	uint64_t read_bytes;   /* that had to be */
 	bool loading;	       /* what is read goes to the index file as it comes */
 
 	struct token_sums *token_sums; /* exact ones of its own messages (token_sums.h); NULL: none were asked for */
@@ -61,8 +63,11 @@ void log_drop_pending(struct log *log); /* forgets an unterminated line, to be l
 int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error);
 
 /* Opens a file that holds a copy of what session `id` inherits. BOBBIN_ENOTFOUND. */
-int log_open_copy(struct store *store, const char *id, const char *name, bool raw, struct log **ret_log,
-	struct bobbin_error *error);
+int log_open_copy(struct store *store, const char *id, const char *name, bool raw, uint64_t read_max,
+	struct log **ret_log, struct bobbin_error *error);
+/* Opens a log for reading if not more than so many bytes of it must be read for that, nor of any ancestor; else
+ * BOBBIN_ELIMIT. */
+int log_open_within(struct store *store, const char *id, uint64_t read_max, struct log **ret_log);
 /* ID.base.jsonl: the name of such a file. */
 void log_copy_name(const char *id, char ret_name[LOG_NAME_BYTES]);
 /* Gives a session a copy of its own of what it inherits, if it inherits anything and has none (log_materialize.c). On

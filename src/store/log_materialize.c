@@ -260,7 +260,7 @@ static int check_copy(struct copying *copying, struct bobbin_error *error)
 {
 	const struct index *index = &copying->log->index;
 	struct log *copy;
-	int rc = log_open_copy(copying->store, copying->log->id, copying->name, false, &copy, error);
+	int rc = log_open_copy(copying->store, copying->log->id, copying->name, false, UINT64_MAX, &copy, error);
 
 	if (rc)
 		return rc;

@@ -159,10 +159,13 @@ int store_read_lineage(
 	return 0;
 }
 
-/* A crash may leave the meta of a session of the same id that was deleted before. */
-static bool is_of_this_log(const struct session_line *header, const struct session_line *meta)
+/* A crash may leave the meta of a session of the same id that was deleted before, and a hand swap two. One that names
+ * neither the session of the header nor the file is another's. */
+static bool is_of_this_log(const char *id, const struct session_line *header, const struct session_line *meta)
 {
-	return strcmp(header->owner, meta->owner) == 0 && strcmp(header->parent_id, meta->parent_id) == 0 &&
+	bool same_id = !meta->id[0] || strcmp(meta->id, id) == 0 || strcmp(meta->id, header->id) == 0;
+
+	return same_id && strcmp(header->owner, meta->owner) == 0 && strcmp(header->parent_id, meta->parent_id) == 0 &&
 	       header->forked_at == meta->forked_at &&
 	       (!header->created[0] || !meta->created[0] || strcmp(header->created, meta->created) == 0);
 }
@@ -198,7 +201,7 @@ static int describe(struct store *store, const struct store_found *found, struct
 		rc = meta_read(store, found->id, &meta, NULL);
 	if (rc == BOBBIN_ENOMEM)
 		return error_set(error, rc, "out of memory");
-	if (rc == 0 && ends.has_header && !is_of_this_log(&ends.line, &meta.line)) {
+	if (rc == 0 && ends.has_header && !is_of_this_log(found->id, &ends.line, &meta.line)) {
 		meta = (struct meta){.line = SESSION_LINE_INIT};
 		rc = BOBBIN_ENOTFOUND;
 	}
@@ -235,20 +238,14 @@ static int describe(struct store *store, const struct store_found *found, struct
 /* ---- Messages that no cache knows ------------------------------------------------------------------------
  */
 
-/* What opening the log would read of it: all that its index file does not cover. */
-static uint64_t bytes_to_read(struct store *store, const struct store_found *found)
+/* What opening it has read of a log and its ancestors. */
+static uint64_t bytes_read(const struct log *log)
 {
-	const struct platform *platform = store->platform;
-	int dir = store_cache_dir(store, false);
-	char name[LOG_NAME_BYTES];
-	struct file_info info;
+	uint64_t sum = 0;
 
-	if (dir < 0)
-		return found->info.size;
-	index_name(found->id, name);
-	bool indexed = platform->info_at(platform->context, dir, name, &info) == 0 && S_ISREG(info.mode);
-	file_close(platform, dir);
-	return indexed && found->info.size > store->index_step ? store->index_step : found->info.size;
+	for (; log; log = log->base)
+		sum += log->read_bytes;
+	return sum;
 }
 
 /* Counts them as whoever opens the session does, unless that would read more than `room`. What cannot be opened stays
@@ -257,14 +254,14 @@ static int count_messages(
 	struct store *store, const struct store_found *found, uint64_t *room, struct store_entry *entry)
 {
 	struct log *log;
-	uint64_t bytes = entry->damaged || entry->messages_known ? UINT64_MAX : bytes_to_read(store, found);
 
-	if (bytes > *room)
+	if (entry->damaged || entry->messages_known)
 		return 0;
-	*room -= bytes;
-	int rc = log_open(store, slice_of(found->id), LOG_READ, &log, NULL);
+	int rc = log_open_within(store, found->id, *room, &log);
 	if (rc < 0)
 		return rc == BOBBIN_ENOMEM ? rc : 0;
+	uint64_t bytes = bytes_read(log);
+	*room -= bytes < *room ? bytes : *room;
 	uint32_t head = log_head(log);
 	struct log_node node = {0};
 	if (head == NODE_NONE || log_node(log, head, &node) == 0) {
