@@ -26,7 +26,7 @@ name() {
 
 $timer make "$dir/big" "$messages" "$bytes"
 {
-	for what in 'rebuild 5' 'open 101' 'plan 1001' 'exact 101' 'plan-public 1001' 'append 1001' 'fork 51' 'bytes 1024'; do
+	for what in 'rebuild 11' 'open 101' 'plan 1001' 'exact 101' 'plan-public 1001' 'append 1001' 'fork 51' 'bytes 1024'; do
 		$timer ${what% *} "$dir/big" ${what#* }
 	done
 	$timer process process 21 "$bobbin" window main --store "$dir/big" --json

@@ -69,6 +69,13 @@ void tell(const char *what, uint64_t *times, size_t count)
 		(double)times[count * 99 / 100] / 1e3);
 }
 
+static uint64_t processor_ns(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 uint64_t *times_for(size_t runs)
 {
 	uint64_t *times = calloc(runs ? runs : 1, sizeof(*times));
@@ -282,20 +289,24 @@ static void time_exact(const char *dir, size_t runs)
 static void time_rebuild(const char *dir, size_t runs)
 {
 	struct store *store = open_store(dir, STORE_SYNC_FULL);
-	uint64_t *times = times_for(runs);
+	uint64_t *times = times_for(runs), *processor = times_for(runs);
 	char name[4096];
 	snprintf(name, sizeof(name), "%s/.cache/main.index", dir);
 	for (size_t run = 0; run < runs; run++) {
 		unlink(name);
-		uint64_t start = now_ns();
+		uint64_t start = now_ns(), processor_start = processor_ns();
 		struct log *log = open_main(store, LOG_READ);
 		times[run] = now_ns() - start;
+		processor[run] = processor_ns() - processor_start;
 		log_close(log);
 	}
 	struct rusage usage;
 	getrusage(RUSAGE_SELF, &usage);
 	printf("rebuild peak_kib %ld\n", usage.ru_maxrss);
 	tell("rebuild", times, runs);
+	qsort(processor, runs, sizeof(*processor), compare);
+	printf("rebuild cpu_us %.1f\n", (double)processor[runs / 2] / 1e3);
+	free(processor);
 	free(times);
 	store_close(store);
 }

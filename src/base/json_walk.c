@@ -3,6 +3,10 @@
 #include "base/json.h"
 #include "base/json_scan.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 static enum json_type type_of(char first)
 {
 	switch (first) {
@@ -78,6 +82,21 @@ void json_iter_init(struct json_iter *iter, const struct json *container)
 	iter->object = container->type == JSON_OBJECT;
 }
 
+/* `at` is after the opening quote; returns the byte after the closing one. Keys, and most values, end within 16 bytes. */
+static inline const char *skip_string(const char *at, const char *end)
+{
+#ifdef __SSE2__
+	if (end - at >= 16) {
+		__m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+		unsigned quote = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+		unsigned backslash = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
+		if (quote && !(backslash & (quote ^ (quote - 1))))
+			return at + __builtin_ctz(quote) + 1;
+	}
+#endif
+	return json_scan_current()->skip_string(at, end);
+}
+
 static const char *skip_number(const char *at, const char *end)
 {
 	while (at < end &&
@@ -91,7 +110,7 @@ static const char *skip_value(const char *at, const char *end)
 {
 	switch (*at) {
 	case '"':
-		return json_scan_current()->skip_string(at + 1, end);
+		return skip_string(at + 1, end);
 	case '{':
 	case '[':
 		return json_scan_current()->skip_container(at, end);
@@ -114,7 +133,7 @@ bool json_iter_next(struct json_iter *iter, struct json *ret_key, struct json *r
 		at = skip_space(at + 1, iter->end);
 	if (iter->object) {
 		const char *key = at;
-		at = json_scan_current()->skip_string(at + 1, iter->end);
+		at = skip_string(at + 1, iter->end);
 		if (ret_key)
 			*ret_key = json_between(key, at);
 		at = skip_space(at, iter->end);
