@@ -124,36 +124,41 @@ void usage_record(const struct model_properties *properties, const struct model_
 	json_end_object(&writer);
 }
 
+/* An object with a text as a further member, appended to `out`. */
+static int add_member(const struct buffer *object, const char *key, struct slice text, struct buffer *out)
+{
+	struct buffer value = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct json_writer writer;
+	struct json parsed;
+	json_writer_init(&writer, &value);
+	json_add_string(&writer, text);
+	int rc = buffer_error(&value);
+	if (!rc)
+		rc = json_parse(object->data, object->len, &parsed, NULL);
+	if (!rc) {
+		json_splice(out, &parsed, key, buffer_slice(&value));
+		rc = buffer_error(out);
+	}
+	buffer_release(&value);
+	return rc;
+}
+
 /* The reply as gathered, with what only the turn knows added as further
  * members. */
 static int reply_record(bobbin_turn *turn, struct buffer *out, struct bobbin_error *error)
 {
-	struct buffer plain = BUFFER_INIT(LIMIT_LINE_BYTES), named = BUFFER_INIT(LIMIT_LINE_BYTES),
-		      value = BUFFER_INIT(4096);
-	struct json object;
-	struct json_writer writer;
+	struct buffer plain = BUFFER_INIT(LIMIT_LINE_BYTES), named = BUFFER_INIT(LIMIT_LINE_BYTES);
 	int rc = reply_add_record(&turn->reply, &plain);
-	json_writer_init(&writer, &value);
-	json_add_text(&writer, model_properties(turn->model->model)->name);
 	if (!rc)
-		rc = json_parse(plain.data, plain.len, &object, NULL);
-	if (!rc)
-		json_splice(&named, &object, "model", buffer_slice(&value));
+		rc = add_member(&plain, "model", slice_of(model_properties(turn->model->model)->name), &named);
 	if (!rc && turn->reply.stop != MODEL_STOP_END && turn->reply.stop != MODEL_STOP_TOOL_CALLS) {
-		struct slice stop = slice_of(model_stop_text(turn->reply.stop));
-		buffer_clear(&value);
-		json_writer_init(&writer, &value);
-		json_add_string(&writer, stop);
-		rc = json_parse(named.data, named.len, &object, NULL);
-		if (!rc)
-			json_splice(out, &object, "stop", buffer_slice(&value));
+		rc = add_member(&named, "stop", slice_of(model_stop_text(turn->reply.stop)), out);
 	} else if (!rc) {
 		buffer_add_slice(out, buffer_slice(&named));
 	}
 	rc = rc ? rc : buffer_error(out);
 	buffer_release(&plain);
 	buffer_release(&named);
-	buffer_release(&value);
 	return rc < 0 ? error_set(error, rc, "the reply cannot be put together") : 0;
 }
 
@@ -161,15 +166,9 @@ static int reply_record(bobbin_turn *turn, struct buffer *out, struct bobbin_err
  */
 static int branch_record(bobbin_turn *turn, struct buffer *record, struct bobbin_error *error)
 {
-	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES), parented = BUFFER_INIT(LIMIT_LINE_BYTES),
-		      id = BUFFER_INIT(4096);
+	struct buffer out = BUFFER_INIT(LIMIT_LINE_BYTES), parented = BUFFER_INIT(LIMIT_LINE_BYTES);
 	struct json object;
-	struct json_writer writer;
-	json_writer_init(&writer, &id);
-	json_add_text(&writer, turn->head);
-	int rc = json_parse(record->data, record->len, &object, error);
-	if (!rc)
-		json_splice(&parented, &object, "parent", buffer_slice(&id));
+	int rc = add_member(record, "parent", slice_of(turn->head), &parented);
 	if (!rc)
 		rc = json_parse(parented.data, parented.len, &object, error);
 	if (!rc)
@@ -183,8 +182,7 @@ static int branch_record(bobbin_turn *turn, struct buffer *record, struct bobbin
 	}
 	buffer_release(&out);
 	buffer_release(&parented);
-	buffer_release(&id);
-	return rc;
+	return rc < 0 ? error_set(error, rc, "the reply cannot be put together") : 0;
 }
 
 /* Appends the reply; a conflict puts it beside the line. */
