@@ -53,7 +53,8 @@ void check_fault(struct checker *checker, const struct json *at, const char *rul
 		return;
 	}
 	faults->items[faults->count++] = (struct check_fault){
-		rule, where, message, advice, at && at->text ? (size_t)(at->text - checker->body) : 0};
+		rule, where, message, advice, at && at->text ? (size_t)(at->text - checker->body) : 0,
+		at && at->text ? at->len : 0};
 }
 
 size_t check_enter(struct checker *checker, const char *format, ...)

@@ -24,6 +24,7 @@ struct check_fault {
 	const char *message; /* what is wrong */
 	const char *advice;  /* what to do */
 	size_t offset;	     /* bytes from the start of the body */
+	size_t len;	     /* bytes of the value that is wrong; 0: no single one */
 };
 
 struct check_faults {

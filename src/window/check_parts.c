@@ -107,7 +107,7 @@ void check_name(struct checker *checker, const struct json *object, size_t bytes
 void check_arguments(struct checker *checker, const struct json *object)
 {
 	struct slice text;
-	struct json value;
+	struct json value, key;
 
 	if (!check_get_string(checker, object, "arguments", &text))
 		check_fault(checker, object, "arguments_invalid", "give a string that holds a JSON object",
@@ -115,6 +115,9 @@ void check_arguments(struct checker *checker, const struct json *object)
 	else if (json_parse(text.data, text.len, &value, NULL) < 0 || value.type != JSON_OBJECT)
 		check_fault(checker, object, "arguments_invalid", "wrap what the model wrote into an object",
 			"\"arguments\" does not hold a JSON object");
+	else if (json_has_duplicate_key_within(&value, LIMIT_JSON_DEPTH, &key))
+		check_fault(checker, object, "duplicate_key", "give it once",
+			"in \"arguments\" the member %.*s stands twice", (int)(key.len < 60 ? key.len : 60), key.text);
 }
 
 void check_schema(struct checker *checker, const struct json *schema)

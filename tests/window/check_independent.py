@@ -93,11 +93,14 @@ class Check:
     def arguments(self, owner, place):
         value = owner.get("arguments")
         try:
-            inner = json.loads(value, parse_constant=_refuse) if isinstance(value, str) else None
+            inner = (json.loads(value, parse_constant=_refuse, object_pairs_hook=_pairs)
+                     if isinstance(value, str) else None)
         except (ValueError, RecursionError):
             inner = None
         if not isinstance(inner, dict):
             self.add("arguments_invalid", place)
+        else:
+            self.duplicates(inner, place)
 
     def schema(self, schema, place):
         if not isinstance(schema, dict) or schema.get("type") != "object":
