@@ -325,6 +325,14 @@ BOBBIN_API void bobbin_messages_close(bobbin_messages *messages);
 
 /* ---- Faults -------------------------------------------------------------------------------------------------- */
 
+/* A provider that refuses a message of a transcript as it stands. */
+struct bobbin_refusal {
+	const char *dialect; /* "openai-chat", "openai-responses", "anthropic" */
+	const char *at;      /* the place in the body of the request: "messages[2].content[0]", "input[3]" */
+	const char *words;   /* what it answers, without its numbers of bytes; "" if that is not known */
+	int only_strict;     /* not 0: the provider takes it, servers that hold its dialect strictly do not */
+};
+
 struct bobbin_fault {
 	const char *kind;     /* a stable word: "torn", "crc", "dangling_call", "orphan_result", "empty_text", … */
 	const char *where;    /* file, JSON place or message id; "" if line and offset say it all */
@@ -333,6 +341,8 @@ struct bobbin_fault {
 	const char *message;  /* what is wrong and what it means */
 	const char *advice;   /* what to do; "" if nothing is needed */
 	const char *repair;   /* what a repair would do about it; "" if nothing */
+	const struct bobbin_refusal *refusals; /* of bobbin_doctor_data: at most one for each dialect */
+	size_t refusal_count;
 };
 
 /* A list of faults. */

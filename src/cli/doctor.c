@@ -267,7 +267,7 @@ static void print_way_on(const struct visit *visit, const char *file, const bobb
 	puts("to go on with it:");
 	fputs("  bobbin import --repair ", stdout);
 	print_clean(file, strlen(file));
-	printf("\n  bobbin export ID --format %s\n", export_format_of(format));
+	printf("\n  bobbin export ID --format %s > NEW-FILE\n", export_format_of(format));
 }
 
 /* As report(), with what repairs it. */

@@ -412,6 +412,22 @@ static void print_fault(const struct bobbin_fault *fault, bool repairing)
 	}
 }
 
+static void print_refusals_json(const struct bobbin_fault *fault)
+{
+	for (size_t i = 0; i < fault->refusal_count; i++) {
+		const struct bobbin_refusal *refusal = &fault->refusals[i];
+		fputs(i ? ",{" : ",\"refusals\":[{", stdout);
+		print_json_member("dialect", refusal->dialect);
+		putchar(',');
+		print_json_member("at", refusal->at);
+		putchar(',');
+		print_json_member("words", refusal->words);
+		printf(",\"only_strict\":%s}", refusal->only_strict ? "true" : "false");
+	}
+	if (fault->refusal_count)
+		putchar(']');
+}
+
 void print_faults_json(const bobbin_faults *faults)
 {
 	fputs("\"faults\":[", stdout);
@@ -428,6 +444,7 @@ void print_faults_json(const bobbin_faults *faults)
 		print_json_member("advice", fault->advice);
 		putchar(',');
 		print_json_member("repair", fault->repair);
+		print_refusals_json(fault);
 		putchar('}');
 	}
 	putchar(']');

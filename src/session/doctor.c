@@ -134,7 +134,7 @@ static int examine_line(struct log *log, bobbin_faults *faults, struct bobbin_er
 	int rc = log_path_new(log, log_head(log), NULL, &path, error);
 	if (rc < 0)
 		return rc;
-	rc = doctor_line(log_path_path(path), NULL, faults, error);
+	rc = doctor_line(log_path_path(path), faults, error);
 	log_path_free(path);
 	return rc;
 }

@@ -11,25 +11,51 @@
 struct line {
 	struct slice *records;
 	const char **ids;
+	size_t *numbers;
 	size_t count;
 };
 
-static int line_of(struct replay *replay, const struct import_conversation *conversation, struct line *ret_line,
+/* Formats that are a list of messages are sent as that list, with results where they stand in it; in the others a result that
+ * came too late stands on a branch of its own, where nobody sends it. */
+static bool is_list(const char *format)
+{
+	static const char *const LISTS[] = {"openai-chat", "openai-responses", "anthropic-messages", "codex"};
+	for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++)
+		if (slice_is(slice_of(format), LISTS[i]))
+			return true;
+	return false;
+}
+
+/* Which records a request is made of. */
+static bool *mark_line(struct replay *replay, const char *format)
+{
+	bool *marked = arena_alloc_zero(&replay->arena, (replay->count + 1) * sizeof(*marked));
+	for (size_t at = replay->head; marked && at != REPLAY_NONE; at = replay->parents[at])
+		marked[at] = true;
+	for (size_t i = 0; marked && is_list(format) && i < replay->count; i++)
+		if (replay->messages[i].role == ROLE_TOOL && replay->parents[i] != REPLAY_NONE && marked[replay->parents[i]])
+			marked[i] = true;
+	return marked;
+}
+
+static int line_of(struct replay *replay, const char *format, const struct import_conversation *conversation, struct line *ret_line,
 	struct bobbin_error *error)
 {
 	struct line line = {.count = 0};
 	struct buffer name = BUFFER_INIT(LIMIT_MESSAGE_ID_BYTES);
-	for (size_t at = replay->head; at != REPLAY_NONE; at = replay->parents[at])
-		line.count++;
-	line.records = arena_alloc(&replay->arena, (line.count + 1) * sizeof(*line.records));
-	line.ids = arena_alloc(&replay->arena, (line.count + 1) * sizeof(*line.ids));
-	int rc = line.records && line.ids ? 0 : BOBBIN_ENOMEM;
-	size_t place = line.count;
-	for (size_t at = replay->head; !rc && at != REPLAY_NONE; at = replay->parents[at]) {
+	bool *marked = mark_line(replay, format);
+	line.records = arena_alloc(&replay->arena, (replay->count + 1) * sizeof(*line.records));
+	line.ids = arena_alloc(&replay->arena, (replay->count + 1) * sizeof(*line.ids));
+	line.numbers = arena_alloc(&replay->arena, (replay->count + 1) * sizeof(*line.numbers));
+	int rc = line.records && line.ids && line.numbers && marked ? 0 : BOBBIN_ENOMEM;
+	for (size_t i = 0; !rc && i < replay->count; i++) {
+		if (!marked[i])
+			continue;
 		buffer_clear(&name);
-		rc = replay_name(replay, at, &name);
-		line.records[--place] = conversation->records[at];
-		if (!rc && !(line.ids[place] = arena_copy(&replay->arena, name.data, name.len)))
+		rc = replay_name(replay, i, &name);
+		line.records[line.count] = conversation->records[i];
+		line.numbers[line.count] = i + 1;
+		if (!rc && !(line.ids[line.count++] = arena_copy(&replay->arena, name.data, name.len)))
 			rc = BOBBIN_ENOMEM;
 	}
 	buffer_release(&name);
@@ -45,12 +71,12 @@ static int examine_conversation(const char *format, const struct import_conversa
 	struct line line;
 	int rc = replay_conversation(&replay, conversation, error);
 	if (!rc)
-		rc = line_of(&replay, conversation, &line, error);
+		rc = line_of(&replay, format, conversation, &line, error);
 	if (!rc)
 		rc = array_path_new(line.records, line.count, NULL, &path, error);
 	if (!rc) {
-		const struct doctor_foreign foreign = {format, line.ids};
-		rc = doctor_line(array_path_path(path), &foreign, faults, error);
+		const struct doctor_foreign foreign = {format, line.ids, line.numbers};
+		rc = doctor_refused(array_path_path(path), &foreign, faults, error);
 		if (!rc)
 			rc = doctor_lost(array_path_path(path), &foreign, faults, error);
 	}

@@ -1,69 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* The doctor's walk along a line: what a provider would refuse of it as it stands in the log. (What is sent is mended in
- * the view; this says what had to be mended.) */
+/* The doctor's walk along a session's line: what a provider would refuse of it as it stands in the log. (What is sent is mended
+ * in the view; this says what had to be mended.) */
 #include "session/handles.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "session/import_repair.h"
+#include "session/foreign_text.h"
 #include "transcript/import_tools.h"
 #include <stdio.h>
 
 /* The walk along a line: the open batch, and the ids used so far. */
 struct walk {
 	const struct path *path;
-	const struct doctor_foreign *foreign;
 	bobbin_faults *faults;
-	size_t position, batch_position;
 	struct arena arena;  /* of the batch and the current message */
 	struct id_table ids; /* call ids seen on the line */
 	struct arena ids_arena;
 	struct slice *open; /* ids of the batch that have no result yet; data NULL: answered */
 	size_t open_count, open_cap;
-	size_t sealed, sealed_position; /* blocks without their seal; the first */
-	char sealed_id[PATH_ID_BYTES];
 	char batch[PATH_ID_BYTES]; /* the message that made the calls */
 	bool seen_user;
 };
 
-/* Who refuses it, and what becomes of it in `bobbin import --repair`. */
-static const struct {
-	const char *kind, *refused, *repair;
-} foreign_texts[] = {
-	{"dangling_call", "Refused by anthropic, openai-chat and openai-responses.", "A result that is marked as interrupted."},
-	{"orphan_result", "Refused by anthropic, openai-chat and openai-responses.",
-		"It is put behind its call, or becomes a text that says what it was."},
-	{"repeated_call_id", "Refused by anthropic; others take the wrong result for it.", "The later one is renamed."},
-	{"empty_message", "Refused by anthropic and openai-chat.", "It is left out."},
-	{"unsendable_text", "Refused by all: no parser takes it.", "U+FFFD stands in their place."},
-	{"no_user_first", "Refused by anthropic.", ""},
-	{"sealed", "Refused by the provider that made it.", "The block is left out."},
-};
-
-/* Of a foreign line: which message of how many, and who refuses it. */
-static int add_foreign(struct walk *walk, const char *kind, const char *id, size_t position, const char *message)
-{
-	size_t i = 0;
-	while (strcmp(foreign_texts[i].kind, kind) != 0)
-		i++;
-	int rc = faults_addf(walk->faults, kind, id, 0, 0, foreign_texts[i].refused, "message %zu of %zu: %s", position + 1,
-		walk->path->count, message);
-	return rc ? rc : faults_add_repair(walk->faults, foreign_texts[i].repair);
-}
-
-static int add_at(struct walk *walk, const char *kind, const char *id, size_t position, const char *message,
-	const char *advice)
+static int add(struct walk *walk, const char *kind, const char *id, const char *message, const char *advice)
 {
 	if (walk->faults->count >= LIMIT_FAULTS_REPORTED)
 		return 0;
-	return walk->foreign ? add_foreign(walk, kind, id, position, message)
-			     : faults_add(walk->faults, kind, id, 0, 0, message, advice);
-}
-
-static int add(struct walk *walk, const char *kind, const char *id, const char *message, const char *advice)
-{
-	return add_at(walk, kind, id, walk->position, message, advice);
+	return faults_add(walk->faults, kind, id, 0, 0, message, advice);
 }
 
 static int close_batch(struct walk *walk)
@@ -77,7 +41,7 @@ static int close_batch(struct walk *walk)
 		return 0;
 	snprintf(message, sizeof(message), "%zu call%s of this message %s no result; a provider would refuse the line as it stands.",
 		missing, missing == 1 ? "" : "s", missing == 1 ? "has" : "have");
-	return add_at(walk, "dangling_call", walk->batch, walk->batch_position, message,
+	return add(walk, "dangling_call", walk->batch, message,
 		"Requests get a marked result in its place; resuming appends one at the head.");
 }
 
@@ -111,25 +75,6 @@ static int take_result(struct walk *walk, const struct message *message, const c
 		"Requests show it as a marked text.");
 }
 
-/* Told once: a product that keeps no seals keeps none of all its messages. */
-static void note_sealed(struct walk *walk, const char *id)
-{
-	if (walk->sealed++)
-		return;
-	walk->sealed_position = walk->position;
-	snprintf(walk->sealed_id, sizeof(walk->sealed_id), "%s", id);
-}
-
-static int tell_sealed(struct walk *walk)
-{
-	char message[160];
-	if (!walk->sealed)
-		return 0;
-	snprintf(message, sizeof(message), "%zu sealed block%s (thinking) from here on without a valid seal: changed, cut, or never "
-		"kept.", walk->sealed, walk->sealed == 1 ? "" : "s");
-	return add_at(walk, "sealed", walk->sealed_id, walk->sealed_position, message, "");
-}
-
 static int take_blocks(struct walk *walk, const struct message *message, const char *id)
 {
 	struct block_iter iter;
@@ -141,8 +86,6 @@ static int take_blocks(struct walk *walk, const struct message *message, const c
 		any = true;
 		if (block.type == BLOCK_CALL)
 			rc = take_call(walk, &block, id);
-		else if (block.type == BLOCK_SEALED && walk->foreign && sealed_is_broken(walk->foreign->format, &block))
-			note_sealed(walk, id);
 	}
 	if (!rc && !any && message->role != ROLE_TOOL)
 		rc = add(walk, "empty_message", id, "This message holds no text, call or image.",
@@ -153,11 +96,11 @@ static int take_blocks(struct walk *walk, const struct message *message, const c
 /* Lone surrogates and NULs are kept in the log and may not be sent. */
 static int check_text(struct walk *walk, const struct message *message, const char *id)
 {
-	size_t count = 0;
+	size_t count = 0, nuls;
 	const struct json *parts[] = {&message->content, &message->tool_calls};
 	for (int i = 0; i < 2; i++)
 		if (parts[i]->len)
-			count += json_poison((char *)parts[i]->text, parts[i]->len, false);
+			count += json_poison_count(parts[i]->text, parts[i]->len, &nuls);
 	return count ? add(walk, "unsendable_text", id, "It has a lone surrogate or a NUL in it.",
 			       "Requests replace them by U+FFFD; the log keeps them.")
 		     : 0;
@@ -168,19 +111,14 @@ static int take_message(struct walk *walk, size_t position, struct bobbin_error 
 	struct message message;
 	char id[PATH_ID_BYTES];
 	int rc = path_id(walk->path, position, id, error);
-	if (walk->foreign)
-		snprintf(id, sizeof(id), "%s", walk->foreign->ids[position]);
 	if (!rc)
 		rc = path_message(walk->path, position, &walk->arena, &message, error);
 	if (rc < 0)
 		return rc;
 	if (message.role != ROLE_TOOL)
 		rc = close_batch(walk);
-	walk->position = position;
-	if (!rc && message.role == ROLE_ASSISTANT) {
+	if (!rc && message.role == ROLE_ASSISTANT)
 		memcpy(walk->batch, id, sizeof(id));
-		walk->batch_position = position;
-	}
 	if (!rc && message.role == ROLE_TOOL)
 		rc = take_result(walk, &message, id);
 	if (!rc)
@@ -194,16 +132,15 @@ static int take_message(struct walk *walk, size_t position, struct bobbin_error 
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
 }
 
-int doctor_line(const struct path *path, const struct doctor_foreign *foreign, bobbin_faults *faults,
-	struct bobbin_error *error)
+int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error)
 {
-	struct walk walk = {.path = path, .foreign = foreign, .faults = faults};
+	struct walk walk = {.path = path, .faults = faults};
 	int rc = 0;
 	for (size_t position = 0; !rc && position < path->count; position++) {
 		rc = take_message(&walk, position, error);
 		arena_reset(&walk.arena);
 	}
-	if (!rc && ((rc = close_batch(&walk)) < 0 || (rc = tell_sealed(&walk)) < 0))
+	if (!rc && (rc = close_batch(&walk)) < 0)
 		error_set(error, rc, "out of memory");
 	arena_release(&walk.arena);
 	arena_release(&walk.ids_arena);

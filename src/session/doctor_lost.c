@@ -8,6 +8,7 @@
 #include "compact/values.h"
 #include "compact/verify.h"
 #include "transcript/import_tools.h"
+#include <stdio.h>
 
 #define MESSAGES_AT_ONCE 256
 #define VALUES_NAMED 6
@@ -45,13 +46,105 @@ static int add_value(void *context, const struct value *value)
 	return buffer_error(&lost->named);
 }
 
+/* ---- A person's words ---- */
+
+static const char *find(struct slice text, const char *what)
+{
+	return text.len ? memmem(text.data, text.len, what, strlen(what)) : NULL;
+}
+
+static struct slice after(struct slice text, const char *at)
+{
+	return (struct slice){at, text.len - (size_t)(at - text.data)};
+}
+
+/* What stands between <name> and </name>, or up to the end; what follows is left in *text. False if it is not there. */
+static bool take_element(struct slice *text, const char *name, struct slice *ret_inside)
+{
+	char tag[40];
+	snprintf(tag, sizeof(tag), "<%s>", name);
+	const char *from = find(*text, tag);
+	if (!from)
+		return false;
+	*text = after(*text, from + strlen(tag));
+	snprintf(tag, sizeof(tag), "</%s>", name);
+	const char *to = find(*text, tag);
+	*ret_inside = to ? (struct slice){text->data, (size_t)(to - text->data)} : *text;
+	*text = to ? after(*text, to + strlen(tag)) : (struct slice){"", 0};
+	return true;
+}
+
+/* Marks of a product, <command-name> and the like, are nobody's words: only what they enclose is added. */
+static void add_without_tags(struct buffer *out, struct slice text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		size_t end = i + 1;
+		if (text.data[i] == '<') {
+			end += end < text.len && text.data[end] == '/';
+			while (end < text.len && ((text.data[end] >= 'a' && text.data[end] <= 'z') || memchr("-_", text.data[end], 2)))
+				end++;
+		}
+		if (end > i + 2 && end < text.len && text.data[end] == '>') {
+			buffer_add_char(out, ' ');
+			i = end;
+		} else {
+			buffer_add_char(out, text.data[i]);
+		}
+	}
+}
+
+static void add_without_environment(struct buffer *out, struct slice text)
+{
+	const char *at;
+	struct slice inside;
+	while ((at = find(text, "<environment_details>"))) {
+		add_without_tags(out, (struct slice){text.data, (size_t)(at - text.data)});
+		buffer_add_char(out, ' ');
+		if (!take_element(&text, "environment_details", &inside))
+			return;
+	}
+	add_without_tags(out, text);
+}
+
+/* Roo's answers to tools hold what a person said to them in elements of their own. */
+static void add_feedback(struct buffer *out, struct slice text)
+{
+	static const char *const NAMES[] = {"feedback", "answer", "user_message"};
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
+		struct slice rest = text, inside;
+		while (take_element(&rest, NAMES[i], &inside)) {
+			add_without_environment(out, inside);
+			buffer_add_char(out, '\n');
+		}
+	}
+}
+
+static bool is_tool_answer(struct slice text)
+{
+	const char *line = text.len ? memchr(text.data, '\n', text.len) : NULL;
+	struct slice first = {text.data, line ? (size_t)(line - text.data) : text.len};
+	return first.len && first.data[0] == '[' && find(first, "] Result:");
+}
+
 /* Only what a person typed: what tools printed is too much for any summary. */
 static int add_values(struct lost *lost, const struct derive_input *input)
 {
+	struct buffer words = BUFFER_INIT(LIMIT_LINE_BYTES);
 	int rc = 0;
-	for (uint32_t i = 0; !rc && i < input->count; i++)
-		if (derive_is_person(&input->messages[i]))
-			rc = values_read(input->messages[i].text, add_value, lost);
+	for (uint32_t i = 0; !rc && i < input->count; i++) {
+		struct slice text = input->messages[i].text;
+		if (!derive_is_person(&input->messages[i]))
+			continue;
+		buffer_clear(&words);
+		if (is_tool_answer(text))
+			add_feedback(&words, text);
+		else
+			add_without_environment(&words, text);
+		rc = buffer_error(&words);
+		if (!rc)
+			rc = values_read(buffer_slice(&words), add_value, lost);
+	}
+	buffer_release(&words);
 	return rc;
 }
 

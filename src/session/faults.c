@@ -48,7 +48,7 @@ int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint6
 		return BOBBIN_ENOMEM;
 	faults->items = items;
 	struct bobbin_fault fault = {keep(&faults->arena, kind), keep(&faults->arena, where), line, offset,
-		keep(&faults->arena, message), keep(&faults->arena, advice), ""};
+		keep(&faults->arena, message), keep(&faults->arena, advice), "", NULL, 0};
 	if (!fault.kind || !fault.where || !fault.message || !fault.advice)
 		return BOBBIN_ENOMEM;
 	faults->items[faults->count++] = fault;
@@ -61,6 +61,34 @@ int faults_add_repair(bobbin_faults *faults, const char *repair)
 	if (!copy)
 		return BOBBIN_ENOMEM;
 	faults->items[faults->count - 1].repair = copy;
+	return 0;
+}
+
+int faults_add_advice(bobbin_faults *faults, struct slice advice)
+{
+	const char *copy = arena_copy(&faults->arena, advice.data, advice.len);
+	if (!copy)
+		return BOBBIN_ENOMEM;
+	faults->items[faults->count - 1].advice = copy;
+	return 0;
+}
+
+/* There are few for one fault: a dialect each. */
+int faults_add_refusal(bobbin_faults *faults, const char *dialect, const char *at, struct slice words, bool only_strict)
+{
+	struct bobbin_fault *fault = &faults->items[faults->count - 1];
+	struct bobbin_refusal *refusals =
+		arena_alloc(&faults->arena, (fault->refusal_count + 1) * sizeof(*fault->refusals));
+	if (!refusals)
+		return BOBBIN_ENOMEM;
+	if (fault->refusal_count)
+		memcpy(refusals, fault->refusals, fault->refusal_count * sizeof(*refusals));
+	struct bobbin_refusal refusal = {
+		dialect, keep(&faults->arena, at), arena_copy(&faults->arena, words.data, words.len), only_strict};
+	if (!refusal.at || !refusal.words)
+		return BOBBIN_ENOMEM;
+	refusals[fault->refusal_count++] = refusal;
+	fault->refusals = refusals;
 	return 0;
 }
 

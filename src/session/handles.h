@@ -64,6 +64,9 @@ int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint6
 	const char *message, const char *advice);
 /* What bobbin_repair_session or _store would do about the fault that was added last. */
 int faults_add_repair(bobbin_faults *faults, const char *repair);
+/* What to do about it, and who refuses it. */
+int faults_add_advice(bobbin_faults *faults, struct slice advice);
+int faults_add_refusal(bobbin_faults *faults, const char *dialect, const char *at, struct slice words, bool only_strict);
 int faults_addf(bobbin_faults *faults, const char *kind, const char *where, uint64_t line, uint64_t offset,
 	const char *advice, const char *format, ...) __attribute__((format(printf, 7, 8)));
 
@@ -105,14 +108,17 @@ int plan_render(const bobbin_plan *plan, const char *dialect, const char *model,
 	struct bobbin_error *error);
 const struct window_plan *plan_window(const bobbin_plan *plan);
 
-/* doctor_line.c: what a provider would refuse of a line as it stands in the log;
- * adds to `faults`. `foreign` NULL: of a session. */
+/* doctor_line.c: what a provider would refuse of a session's line as it stands in the log; adds to `faults`. */
 struct path;
+int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error);
+
+/* doctor_refused.c: the same of a transcript's line, by provider, with its words. */
 struct doctor_foreign {
 	const char *format;	/* of the transcript */
 	const char *const *ids; /* of its messages, as an import will name them */
+	const size_t *numbers;	/* m<number>, the same */
 };
-int doctor_line(const struct path *path, const struct doctor_foreign *foreign, bobbin_faults *faults,
+int doctor_refused(const struct path *path, const struct doctor_foreign *foreign, bobbin_faults *faults,
 	struct bobbin_error *error);
 
 /* doctor_records.c: segment and compaction lines that do not fit their messages, and blobs that lines name and that are

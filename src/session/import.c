@@ -184,7 +184,7 @@ static int keep_warnings(bobbin_import *import, const char *name)
 static int tell_repairs(struct import *read, const struct import_repairs *repairs)
 {
 	static const char *const of[REPAIRS] = {
-		"call", "result", "result", "result", "call id", "sealed block", "message", "message"};
+		"call", "result", "result", "result", "call id", "sealed block", "message", "message", "text", "call", "call", "call"};
 	int rc = 0;
 	for (int i = 0; !rc && i < REPAIRS; i++)
 		if (repairs->counts[i])

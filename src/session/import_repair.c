@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Repairing a conversation, see import_repair.h. First each result is given its call, then the messages are written anew in
- * their order, each with the results of its calls behind it; what each follows is worked out by transcript/import_tree.h.
+ * their order (import_repair_write.c), each with the results of its calls behind it; what each follows is worked out by
+ * transcript/import_tree.h.
  */
-#include "session/import_repair.h"
+#include "session/import_repair_inside.h"
 
 #include "base/alloc.h"
+#include "session/foreign_text.h"
 #include "session/handles.h"
-#include "session/replay.h"
-#include "transcript/import_tree.h"
 #include <stdio.h>
-
-struct call {
-	size_t message, result; /* REPLAY_NONE: nobody answered */
-	struct slice id, name;
-	struct slice written; /* the id it gets; else `id` */
-};
-
-enum fate { FATE_KEPT, FATE_COPY, FATE_TEXT };
-
-struct repairing {
-	struct import *import;
-	struct replay replay;
-	struct import_repairs repairs;
-	struct call *calls;
-	size_t call_count, call_cap;
-	size_t *calls_from;    /* by message: its first in `calls`; the next message's is the end */
-	enum fate *fates;      /* of results */
-	size_t *places;	       /* by message: its draft */
-	size_t *tails;	       /* by message: the draft that what follows it hangs from */
-	struct drafts drafts;
-	struct buffer out;
-};
 
 const char *import_repair_text(enum import_repair repair)
 {
@@ -44,84 +22,18 @@ const char *import_repair_text(enum import_repair repair)
 		[REPAIR_SEALED] = "without a valid seal: left out",
 		[REPAIR_POISONED] = "with half characters or NULs: U+FFFD in their place",
 		[REPAIR_EMPTY] = "without any content: left out",
+		[REPAIR_BLANK] = "without a word beside others: left out",
+		[REPAIR_ARGUMENTS] = "whose arguments were no JSON object: they stand as a text in one",
+		[REPAIR_NAMES] = "whose tool's name the provider refuses: renamed",
+		[REPAIR_IDS] = "whose id the provider refuses: renamed, with their results",
 	};
 	return texts[repair];
 }
 
-static void count(struct repairing *repairing, enum import_repair repair, size_t message)
+void repair_count(struct repairing *repairing, enum import_repair repair, size_t message)
 {
 	if (!repairing->repairs.counts[repair]++)
 		repairing->repairs.first[repair] = message;
-}
-
-/* ---- Characters and seals ---- */
-
-static int hex_value(const char *digits)
-{
-	int value = 0;
-	for (int i = 0; i < 4; i++) {
-		char c = digits[i];
-		int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-		if (digit < 0)
-			return -1;
-		value = value * 16 + digit;
-	}
-	return value;
-}
-
-size_t json_poison(char *text, size_t len, bool mend)
-{
-	size_t found = 0;
-	for (size_t i = 0; i + 1 < len; i++) {
-		if (text[i] != '\\')
-			continue;
-		if (text[i + 1] != 'u' || i + 6 > len) {
-			i++;
-			continue;
-		}
-		int value = hex_value(text + i + 2);
-		if (value >= 0xd800 && value < 0xdc00 && i + 12 <= len && text[i + 6] == '\\' && text[i + 7] == 'u') {
-			int low = hex_value(text + i + 8);
-			if (low >= 0xdc00 && low < 0xe000) {
-				i += 11;
-				continue;
-			}
-		}
-		if (value == 0 || (value >= 0xd800 && value < 0xe000)) {
-			found++;
-			if (mend)
-				memcpy(text + i + 2, "fffd", 4);
-		}
-		i += 5;
-	}
-	return found;
-}
-
-static bool is_base64(const struct json *string)
-{
-	struct slice text;
-	if (string->type != JSON_STRING || !json_string_plain(string, &text) || !text.len)
-		return false;
-	for (size_t i = 0; i < text.len; i++) {
-		char c = text.data[i];
-		if (!((c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || memchr("+/-_=", c, 5)))
-			return false;
-	}
-	return true;
-}
-
-bool sealed_is_broken(const char *format, const struct block *block)
-{
-	bool anthropic = slice_is(slice_of(format), "claude-code") || slice_is(slice_of(format), "anthropic-messages");
-	struct json seal, text;
-	if (slice_is(block->kind, "redacted_thinking"))
-		return !json_get(&block->value, "data", &seal) || !is_base64(&seal);
-	if (slice_is(block->kind, "thinking") && anthropic)
-		return !json_get(&block->value, "signature", &seal) || !is_base64(&seal) ||
-		       !json_get(&block->value, "thinking", &text) || text.type != JSON_STRING ||
-		       json_poison((char *)text.text, text.len, false) > 0;
-	return slice_is(block->kind, "reasoning") && json_get(&block->value, "encrypted_content", &seal) &&
-	       seal.type != JSON_NULL && !is_base64(&seal);
 }
 
 /* ---- Who answers what ---- */
@@ -190,18 +102,18 @@ static void give_answer(struct repairing *repairing, size_t result, size_t call)
 		repairing->calls[call].result = result;
 		if (batch_of(&repairing->replay, result) != repairing->calls[call].message ||
 			!repairing->replay.moves[result])
-			count(repairing, REPAIR_MOVED, result);
+			repair_count(repairing, REPAIR_MOVED, result);
 		return;
 	}
 	if (messages[before].marker != MARKER_NONE && messages[result].marker == MARKER_NONE) {
 		repairing->calls[call].result = result;
 		repairing->fates[before] = FATE_COPY;
-		count(repairing, REPAIR_COPIES, before);
+		repair_count(repairing, REPAIR_COPIES, before);
 		return;
 	}
 	bool copy = messages[result].marker != MARKER_NONE || same_answer(&messages[before], &messages[result]);
 	repairing->fates[result] = copy ? FATE_COPY : FATE_TEXT;
-	count(repairing, copy ? REPAIR_COPIES : REPAIR_TEXTS, result);
+	repair_count(repairing, copy ? REPAIR_COPIES : REPAIR_TEXTS, result);
 }
 
 /* The call that a result answers: of the batch it stands in, else the latest before it, else the first after it. */
@@ -229,7 +141,7 @@ static int match_results(struct repairing *repairing)
 			give_answer(repairing, i, call);
 		} else {
 			repairing->fates[i] = FATE_TEXT;
-			count(repairing, REPAIR_TEXTS, i);
+			repair_count(repairing, REPAIR_TEXTS, i);
 		}
 	}
 	id_table_release(&before);
@@ -239,19 +151,22 @@ static int match_results(struct repairing *repairing)
 
 /* ---- Ids ---- */
 
+#define RENAMED_ID_BYTES_MAX 40 /* the strictest provider's */
+
 static int rename_call(struct repairing *repairing, struct call *call, const struct id_table *used)
 {
 	char number[32];
 	size_t ignored;
 	struct slice stem = call->id;
-	if (stem.len > 40) /* no provider takes more than 64 bytes */
-		stem.len = 40;
+	if (stem.len > RENAMED_ID_BYTES_MAX - sizeof("_9999999"))
+		stem.len = RENAMED_ID_BYTES_MAX - sizeof("_9999999");
 	for (unsigned i = 2;; i++) {
 		int len = snprintf(number, sizeof(number), "_%u", i);
 		char *name = arena_alloc(&repairing->replay.arena, stem.len + (size_t)len + 1);
 		if (!name)
 			return BOBBIN_ENOMEM;
-		memcpy(name, stem.data ? stem.data : "", stem.len);
+		for (size_t at = 0; at < stem.len; at++)
+			name[at] = foreign_is_word((struct slice){stem.data + at, 1}) ? stem.data[at] : '_';
 		memcpy(name + stem.len, number, (size_t)len + 1);
 		call->written = (struct slice){name, stem.len + (size_t)len};
 		if (!id_table_get(used, call->written, &ignored))
@@ -267,7 +182,7 @@ static bool is_before(const struct replay *replay, size_t earlier, size_t later)
 	return false;
 }
 
-/* A call id stands once on a line; on other branches it may stand again. */
+/* A call id stands once on a line, on other branches it may stand again; and the provider takes it. */
 static int settle_call_ids(struct repairing *repairing)
 {
 	struct id_table used = {0};
@@ -275,181 +190,16 @@ static int settle_call_ids(struct repairing *repairing)
 	int rc = 0;
 	for (size_t i = 0; !rc && i < repairing->call_count; i++) {
 		struct call *call = &repairing->calls[i];
-		if (!call->id.len || (id_table_get(&used, call->id, &other) &&
-					     is_before(&repairing->replay, other, call->message))) {
+		bool refused = foreign_id_is_refused(repairing->import->format, call->id);
+		if (refused || (id_table_get(&used, call->id, &other) && is_before(&repairing->replay, other, call->message))) {
 			rc = rename_call(repairing, call, &used);
-			count(repairing, REPAIR_RENAMED, call->message);
+			repair_count(repairing, refused ? REPAIR_IDS : REPAIR_RENAMED, call->message);
 		}
 		if (!rc)
 			rc = id_table_put(&used, call->written, call->message);
 	}
 	id_table_release(&used);
 	return rc;
-}
-
-/* ---- Writing ---- */
-
-/* The calls of a message in the order of their blocks; the next one's new id. */
-struct naming {
-	struct repairing *repairing;
-	size_t next;
-};
-
-static void write_key(struct repairing *repairing, struct json_writer *writer, const struct json *key)
-{
-	struct slice text = json_string_content(key, &repairing->replay.arena);
-	if (text.data)
-		json_key_slice(writer, text);
-	else
-		repairing->out.error = BOBBIN_ENOMEM;
-}
-
-static void write_call(struct json_writer *writer, const struct json *block, struct naming *naming)
-{
-	struct json_iter iter;
-	struct json key, value;
-	const struct call *named = &naming->repairing->calls[naming->next++];
-	bool wrote = false;
-	json_begin_object(writer);
-	json_iter_init(&iter, block);
-	while (json_iter_next(&iter, &key, &value)) {
-		write_key(naming->repairing, writer, &key);
-		if (json_string_is(&key, "id")) {
-			json_add_string(writer, named->written);
-			wrote = true;
-		} else {
-			json_add_value(writer, &value);
-		}
-	}
-	if (!wrote)
-		json_member_string(writer, "id", named->written);
-	json_end_object(writer);
-}
-
-static bool is_call(const struct message *message, const struct json *block)
-{
-	struct json type;
-	return message->role == ROLE_ASSISTANT && block->type == JSON_OBJECT && json_get(block, "type", &type) &&
-	       (json_string_is(&type, "tool_call") || json_string_is(&type, "tool_use"));
-}
-
-static void write_content(struct repairing *repairing, size_t index, struct json_writer *writer, struct naming *naming)
-{
-	const struct message *message = &repairing->replay.messages[index];
-	struct json_iter iter;
-	struct json value;
-	json_key(writer, "content");
-	json_begin_array(writer);
-	json_iter_init(&iter, &message->content);
-	while (json_iter_next(&iter, NULL, &value)) {
-		struct json type;
-		struct block block = {.type = BLOCK_SEALED, .value = value};
-		if (json_get(&value, "type", &type) && json_string_plain(&type, &block.kind) &&
-			sealed_is_broken(repairing->import->format, &block)) {
-			count(repairing, REPAIR_SEALED, index);
-			continue;
-		}
-		if (is_call(message, &value))
-			write_call(writer, &value, naming);
-		else
-			json_add_value(writer, &value);
-	}
-	json_end_array(writer);
-}
-
-/* They come after those in the content, wherever the member stands. */
-static void write_tool_calls(struct repairing *repairing, size_t index, struct json_writer *writer)
-{
-	const struct message *message = &repairing->replay.messages[index];
-	struct naming calls = {repairing, repairing->calls_from[index]}, *naming = &calls;
-	struct json_iter iter;
-	struct json value;
-	json_iter_init(&iter, &message->content);
-	while (message->content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &value))
-		naming->next += is_call(message, &value);
-	json_key(writer, "tool_calls");
-	json_begin_array(writer);
-	json_iter_init(&iter, &message->tool_calls);
-	while (json_iter_next(&iter, NULL, &value))
-		if (value.type == JSON_OBJECT)
-			write_call(writer, &value, naming);
-	json_end_array(writer);
-}
-
-static bool is_placement(const struct json *key)
-{
-	static const char *const names[] = {"id", "parent", "branch", "cut", "seq", "crc"};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (json_string_is(key, names[i]))
-			return true;
-	return false;
-}
-
-/* The members of a message, repaired, without what says where it stands; in repairing->out. */
-static void write_members(struct repairing *repairing, size_t index, struct slice call_id)
-{
-	const struct message *message = &repairing->replay.messages[index];
-	struct naming naming = {repairing, repairing->calls_from[index]};
-	struct json_writer writer;
-	struct json_iter iter;
-	struct json key, value;
-	buffer_clear(&repairing->out);
-	json_writer_init(&writer, &repairing->out);
-	json_iter_init(&iter, &message->record);
-	while (json_iter_next(&iter, &key, &value)) {
-		if (is_placement(&key))
-			continue;
-		if (json_string_is(&key, "content") && value.type == JSON_ARRAY) {
-			write_content(repairing, index, &writer, &naming);
-		} else if (json_string_is(&key, "tool_calls") && message->role == ROLE_ASSISTANT && value.type == JSON_ARRAY) {
-			write_tool_calls(repairing, index, &writer);
-		} else {
-			write_key(repairing, &writer, &key);
-			if (json_string_is(&key, "tool_call_id") && call_id.data)
-				json_add_string(&writer, call_id);
-			else
-				json_add_value(&writer, &value);
-		}
-	}
-	if (!buffer_error(&repairing->out) && json_poison(repairing->out.data, repairing->out.len, true))
-		count(repairing, REPAIR_POISONED, index);
-}
-
-/* A result nobody asked for, in words. */
-static void write_as_text(struct repairing *repairing, size_t index)
-{
-	const struct message *message = &repairing->replay.messages[index];
-	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
-	struct json_writer writer;
-	buffer_add_text(&text, "[late or unasked result of tool call ");
-	buffer_add_slice(&text, message->tool_call_id);
-	buffer_add_text(&text, "]\n");
-	message_add_text(message, &repairing->replay.arena, &text);
-	buffer_clear(&repairing->out);
-	json_writer_init(&writer, &repairing->out);
-	json_member_text(&writer, "role", "user");
-	json_member_string(&writer, "content", buffer_slice(&text));
-	json_member_text(&writer, "origin", "injected");
-	if (buffer_error(&text))
-		repairing->out.error = buffer_error(&text);
-	else
-		json_poison(repairing->out.data, repairing->out.len, true);
-	buffer_release(&text);
-}
-
-static void write_marked(struct repairing *repairing, const struct call *call)
-{
-	struct json_writer writer;
-	buffer_clear(&repairing->out);
-	json_writer_init(&writer, &repairing->out);
-	json_member_text(&writer, "role", "tool");
-	json_member_string(&writer, "tool_call_id", call->written);
-	if (call->name.len)
-		json_member_string(&writer, "name", call->name);
-	json_member_text(&writer, "content", MARKED_TEXT);
-	json_member_bool(&writer, "is_error", true);
-	json_member_text(&writer, "marker", "interrupted");
-	count(repairing, REPAIR_MARKED, call->message);
 }
 
 /* What stands in `out` as the next message. */
@@ -482,9 +232,9 @@ static int add_results(struct repairing *repairing, size_t index)
 			.still = !repairing->replay.moves[index],
 			.call_id = keep(repairing, call->written)};
 		if (call->result == REPLAY_NONE) {
-			write_marked(repairing, call);
+			repair_write_marked(repairing, call);
 		} else {
-			write_members(repairing, call->result, call->written);
+			repair_write_members(repairing, call->result, call->written);
 			draft.id = keep(repairing, repairing->replay.messages[call->result].id);
 		}
 		rc = add_draft(repairing, &draft, repairing->tails[index]);
@@ -493,32 +243,6 @@ static int add_results(struct repairing *repairing, size_t index)
 			repairing->places[call->result] = repairing->tails[index];
 	}
 	return rc;
-}
-
-/* Only white space, which no provider takes for a text. */
-static bool is_blank(const struct json *text)
-{
-	struct slice plain = {text->text, text->len};
-	for (size_t i = 1; i + 1 < plain.len; i++) {
-		if (plain.data[i] == '\\' && memchr("nrt", plain.data[i + 1], 3))
-			i++;
-		else if (!import_is_space(plain.data[i]))
-			return false;
-	}
-	return true;
-}
-
-static bool is_empty(struct repairing *repairing, size_t index)
-{
-	struct block_iter iter;
-	struct block block;
-	bool empty = true;
-	block_iter_init(&iter, &repairing->replay.messages[index], &repairing->replay.arena);
-	while (empty && block_iter_next(&iter, &block))
-		empty = block.type == BLOCK_TEXT ? is_blank(&block.text)
-						 : block.type == BLOCK_SEALED &&
-							   sealed_is_broken(repairing->import->format, &block);
-	return empty && !iter.error;
 }
 
 /* "cut": the first message that a foreign compaction left, where that one stands now. */
@@ -540,12 +264,12 @@ static int add_message(struct repairing *repairing, size_t index)
 	const struct message *message = &repairing->replay.messages[index];
 	size_t parent = tail_of(repairing, repairing->replay.parents[index]);
 	struct draft draft = {.role = message->role, .origin = message->origin, .still = !repairing->replay.moves[index]};
-	if (is_empty(repairing, index)) {
+	if (repair_is_empty(repairing, index)) {
 		repairing->tails[index] = repairing->places[index] = parent;
-		count(repairing, REPAIR_EMPTY, index);
+		repair_count(repairing, REPAIR_EMPTY, index);
 		return 0;
 	}
-	write_members(repairing, index, (struct slice){NULL, 0});
+	repair_write_members(repairing, index, (struct slice){NULL, 0});
 	draft.id = keep(repairing, message->id);
 	place_cut(repairing, index, &draft);
 	int rc = add_draft(repairing, &draft, parent);
@@ -560,7 +284,7 @@ static int add_result(struct repairing *repairing, size_t index)
 	repairing->tails[index] = parent;
 	if (repairing->fates[index] != FATE_TEXT)
 		return 0; /* a copy, or written with its call */
-	write_as_text(repairing, index);
+	repair_write_as_text(repairing, index);
 	int rc = add_draft(repairing, &draft, parent);
 	repairing->tails[index] = repairing->places[index] = repairing->drafts.count - 1;
 	return rc;
@@ -586,10 +310,14 @@ static int prepare(struct repairing *repairing, const struct import_conversation
 		return rc;
 	repairing->calls_from = arena_alloc(arena, (count + 1) * sizeof(*repairing->calls_from));
 	repairing->fates = arena_alloc(arena, (count + 1) * sizeof(*repairing->fates));
+	repairing->goes_on = arena_alloc_zero(arena, (count + 1) * sizeof(*repairing->goes_on));
 	repairing->tails = arena_alloc_zero(arena, (count + 1) * sizeof(*repairing->tails));
 	repairing->places = arena_alloc_zero(arena, (count + 1) * sizeof(*repairing->places));
-	if (!repairing->places || !repairing->calls_from || !repairing->fates || !repairing->tails)
+	if (!repairing->places || !repairing->calls_from || !repairing->fates || !repairing->tails || !repairing->goes_on)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	for (size_t i = 0; i < repairing->replay.count; i++)
+		if (repairing->replay.parents[i] != REPLAY_NONE && repairing->replay.messages[i].role == ROLE_ASSISTANT)
+			repairing->goes_on[repairing->replay.parents[i]] = true;
 	return 0;
 }
 

@@ -7,8 +7,10 @@
  * (1) Every call has one result, right after its message, in the order of the calls: the one that was found, wherever it stood,
  *     or a marked one. Every result has a call.
  * (2) Nothing that was said is lost: a result without a call becomes text of an injected message, a second one too if it
- *     says something else. Taken out are only equal copies, sealed blocks that are not whole, and messages without any content.
- * (3) Lone surrogates and NUL characters become U+FFFD, in texts, arguments and copies of the original.
+ *     says something else; arguments that are no object become a text in one. Taken out are only equal copies, sealed blocks that
+ *     are not whole or that nothing follows, and texts and messages without a word.
+ * (3) Lone surrogates and NUL characters become U+FFFD, in texts, in arguments (also inside a string that holds them) and in copies of the
+ *     original.
  * (4) A conversation in which none of this is wrong keeps its records, byte for byte; of one that was repaired nothing is
  *     left to repair.
  */
@@ -27,6 +29,10 @@ enum import_repair {
 	REPAIR_SEALED,    /* sealed blocks without their seal */
 	REPAIR_POISONED,  /* messages with characters that no parser takes */
 	REPAIR_EMPTY,     /* messages without content */
+	REPAIR_BLANK,     /* texts without a word beside others */
+	REPAIR_ARGUMENTS, /* calls whose arguments were no JSON object */
+	REPAIR_NAMES,     /* calls whose tool's name the file's own provider refuses */
+	REPAIR_IDS,       /* the same of their ids */
 	REPAIRS,
 };
 
@@ -41,12 +47,5 @@ const char *import_repair_text(enum import_repair repair);
 /* 0, or BOBBIN_ENOMEM or BOBBIN_ELIMIT, and then the conversation is as it was. New records are in the import's arena. */
 int import_repair(struct import *import, struct import_conversation *conversation, struct import_repairs *ret_repairs,
 	struct bobbin_error *error);
-
-/* Whether a sealed block is not what a provider gave out: without its seal, or with one that can be none. `format` is the
- * reader's: thinking has a seal only where it comes from Anthropic. */
-bool sealed_is_broken(const char *format, const struct block *block);
-
-/* Lone surrogates and NULs, escaped, in the bytes of a JSON value; `mend`: each becomes \ufffd, which is as long. */
-size_t json_poison(char *text, size_t len, bool mend);
 
 #endif

@@ -39,7 +39,7 @@ void check_fault(struct checker *checker, const struct json *at, const char *rul
 	va_list arguments;
 
 	faults->total++;
-	if (checker->rc || faults->count >= LIMIT_FAULTS_REPORTED)
+	if (checker->rc || faults->count >= checker->faults_max)
 		return;
 	va_start(arguments, format);
 	char *message = format_text(&faults->arena, format, arguments);
@@ -213,6 +213,7 @@ int check_request(const char *dialect, struct slice body, const struct check_opt
 		.body = body.data,
 		.where = BUFFER_INIT(WHERE_BYTES_MAX),
 		.scratch = ARENA_INIT,
+		.faults_max = options && options->faults_max ? options->faults_max : LIMIT_FAULTS_REPORTED,
 		.image_bytes_max = options && options->image_bytes_max ? options->image_bytes_max
 								       : DIALECTS[index].image_bytes_max,
 	};

@@ -4,7 +4,7 @@
  * renderers, so that each finds the other's mistakes; it knows no plan, no path and no log.
  *
  * Invariants: (1) any bytes can be checked; (2) a body without faults obeys every rule listed in README.md;
- * (3) faults come in the order of the body, at most LIMIT_FAULTS_REPORTED of them, the rest counted.
+ * (3) faults come in the order of the body, at most `faults_max` of them, the rest counted.
  */
 #ifndef WINDOW_CHECK_H
 #define WINDOW_CHECK_H
@@ -16,6 +16,7 @@
 struct check_options {
 	size_t body_bytes_max;	/* 0: the dialect's usual limit (32 MB for anthropic, 50 MB for the others) */
 	size_t image_bytes_max; /* encoded bytes of one image; 0: the dialect's */
+	size_t faults_max;	/* how many are kept; 0: LIMIT_FAULTS_REPORTED */
 };
 
 struct check_fault {

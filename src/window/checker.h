@@ -26,7 +26,7 @@ struct checker {
 	const char *body;
 	struct buffer where;  /* the place at hand, as a path */
 	struct arena scratch; /* decoded strings; lives as long as the check */
-	size_t image_bytes_max;
+	size_t image_bytes_max, faults_max;
 	int rc; /* BOBBIN_ENOMEM ends the check */
 
 	struct check_id_set ids;  /* of all calls in the body */
