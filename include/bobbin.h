@@ -613,9 +613,9 @@ struct bobbin_imported {
 typedef struct bobbin_import bobbin_import;
 
 /*
- * Reads a transcript and stores each of its conversations as a new session; durable on return. If anything fails,
- * no session of it is left behind, unless the process is killed: a session without any record that an `id` names is then
- * taken for the one to fill. BOBBIN_EINPUT with line and offset when it cannot be read.
+ * Reads a transcript and stores each of its conversations as a new session; durable on return. A session appears when it is
+ * whole. If anything fails, no session of it is left behind; if the process is killed, those that were whole are. One
+ * without any record that an `id` names is replaced. BOBBIN_EINPUT with line and offset when it cannot be read.
  */
 BOBBIN_API int bobbin_import_data(bobbin_store *store, const char *data, size_t len,
 	const struct bobbin_import_options *options, bobbin_import **ret_import, struct bobbin_error *error);

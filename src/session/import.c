@@ -80,27 +80,33 @@ static int title_of(const struct import_conversation *conversation, const char *
 	return copy ? 0 : BOBBIN_ENOMEM;
 }
 
-/* The session to fill. One of the id that was asked for, of the same owner and without any record, is what an
- * import that was killed left behind. `ret_made`: it is new. */
-static int open_target(bobbin_store *store, const struct log_create_options *create, struct log **ret_log,
-	bool *ret_made, struct bobbin_error *error)
+/* A session of the id that was asked for, of the same owner and without any record: nothing is lost when the new one
+ * takes its place. */
+static void make_room(bobbin_store *store, const struct log_create_options *create)
 {
-	struct bobbin_error ignored;
 	struct log *log;
-	int rc = log_create(store->store, create, ret_log, error);
-	*ret_made = rc == 0;
-	if (rc != BOBBIN_EEXIST || !create->id.len ||
-		log_open(store->store, create->id, LOG_WRITE, &log, &ignored) < 0)
-		return rc;
+	if (!create->id.len || log_open(store->store, create->id, LOG_WRITE, &log, NULL) < 0)
+		return;
 	const struct log_info *info = log_info(log);
-	if (log_node_count(log) || log_record_count(log) > 1 || log_fault_total(log) || *info->parent_id ||
-		!slice_equal(slice_of(info->owner), create->owner) ||
-		info->redact_on_write != create->redact_on_write) {
-		log_close(log);
+	bool empty = !log_node_count(log) && log_record_count(log) <= 1 && !log_fault_total(log) && !*info->parent_id &&
+		     slice_equal(slice_of(info->owner), create->owner) &&
+		     info->redact_on_write == create->redact_on_write;
+	struct log_record header;
+	uint64_t bytes = log_record(log, 0, &header) == 0 ? header.offset + header.length + 1 : 0;
+	log_close(log);
+	if (empty)
+		store_delete_unused(store->store, create->id, bytes, NULL);
+}
+
+/* The session to fill, which nobody sees before it is whole. */
+static int open_target(bobbin_store *store, const struct log_create_options *create, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	int rc = log_create_hidden(store->store, create, ret_log, error);
+	if (rc != BOBBIN_EEXIST)
 		return rc;
-	}
-	*ret_log = log;
-	return 0;
+	make_room(store, create);
+	return log_create_hidden(store->store, create, ret_log, error);
 }
 
 /* Appends all records, if none is there; then the head stands where the transcript's stood (a
@@ -141,8 +147,7 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 	int rc = title_of(conversation, options->name, arena, &create.title);
 	if (rc < 0)
 		return error_set(error, rc, "out of memory");
-	bool made;
-	rc = open_target(store, &create, &log, &made, error);
+	rc = open_target(store, &create, &log, error);
 	if (rc < 0)
 		return rc;
 	memset(ret_imported, 0, sizeof(*ret_imported));
@@ -160,9 +165,9 @@ static int store_conversation(bobbin_store *store, const struct import_conversat
 		ret_imported->messages_on_line = (uint64_t)node.depth + 1;
 	if (!rc && !ret_imported->foreign_id)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (!rc)
+		rc = log_appear(log, error);
 	log_close(log);
-	if (rc < 0 && made)
-		store_delete(store->store, slice_of(ret_imported->id), NULL);
 	return rc;
 }
 

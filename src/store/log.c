@@ -358,7 +358,7 @@ int log_refresh(struct log *log, struct bobbin_error *error)
 
 int log_lock_within(struct log *log, int64_t wait_ms, struct bobbin_error *error)
 {
-	int rc = file_lock(log->platform, log->file, wait_ms, log->name, error);
+	int rc = log->hidden ? 0 : file_lock(log->platform, log->file, wait_ms, log->name, error);
 
 	log->locked = rc == 0;
 	return rc;
@@ -372,6 +372,8 @@ int log_lock(struct log *log, struct bobbin_error *error)
 void log_unlock(struct log *log)
 {
 	log->locked = false;
+	if (log->hidden) /* whoever finds it unlocked takes it for a leftover */
+		return;
 	log->platform->lock(log->platform->context, log->file, LOCK_UN);
 }
 
@@ -398,7 +400,9 @@ int log_write_meta(struct log *log, struct bobbin_error *error)
 
 void log_close(struct log *log)
 {
-	if (log && log->appended && !log->broken && log_refresh(log, NULL) == 0)
+	if (log && log->hidden)
+		log_vanish(log);
+	else if (log && log->appended && !log->broken && log_refresh(log, NULL) == 0)
 		log_write_meta(log, NULL);
 	log_free(log);
 }

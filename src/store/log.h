@@ -77,6 +77,17 @@ int log_create(struct store *store, const struct log_create_options *options, st
 	struct bobbin_error *error);
 
 /*
+ * The same for a session that nobody can see before log_appear: it is written under a temporary name, which the handle has
+ * locked. Appending works as ever, but for caches. Closed without having appeared, or killed, it never was; what a killed
+ * process leaves under that name is taken away by the next creation of that id, its deletion, or the doctor.
+ * BOBBIN_EEXIST: there is a session of that id; BOBBIN_EBUSY: somebody else is making one; else as log_create.
+ */
+int log_create_hidden(struct store *store, const struct log_create_options *options, struct log **ret_log,
+	struct bobbin_error *error);
+/* Gives it its name, durably (mode full). BOBBIN_EEXIST: somebody else took it meanwhile; it can still be closed. */
+int log_appear(struct log *log, struct bobbin_error *error);
+
+/*
  * Opens a session and its ancestors. BOBBIN_ENOTFOUND; BOBBIN_EINVAL (bad id); BOBBIN_EREFUSED (a link, no
  * regular file, another user's); BOBBIN_ECORRUPT: a header that is damaged, or an ancestor that is missing,
  * damaged, cyclic or not what was forked: never an empty session in its place.

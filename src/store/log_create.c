@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include "base/id.h"
 #include "store/file.h"
@@ -64,21 +65,21 @@ static int open_temporary(struct store *store, const char *name, int *ret_file, 
 	return error_set(error, BOBBIN_EBUSY, "%s is being made by other processes all the time", name);
 }
 
+/* .ID.jsonl.tmp, and ID.jsonl */
+static void name_files(const char *id, char ret_temporary[LOG_NAME_BYTES], char ret_name[LOG_NAME_BYTES])
+{
+	snprintf(ret_temporary, LOG_NAME_BYTES, ".%.*s.jsonl.tmp", LIMIT_SESSION_ID_BYTES, id);
+	snprintf(ret_name, LOG_NAME_BYTES, "%.*s.jsonl", LIMIT_SESSION_ID_BYTES, id);
+}
+
 int log_make_filled(struct store *store, const char *id, const struct log_filling *filling, bool durable,
 	int *ret_file, struct bobbin_error *error)
 {
 	const struct platform *platform = store->platform;
 	char name[LOG_NAME_BYTES], temporary[LOG_NAME_BYTES];
-	struct buffer text = BUFFER_INIT(2 * LOG_NAME_BYTES);
 	int file = -1;
 
-	buffer_addf(&text, ".%s.jsonl.tmp", id);
-	if (buffer_error(&text))
-		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	memcpy(temporary, text.data, text.len + 1);
-	memcpy(name, text.data + 1, text.len - 4);
-	name[text.len - sizeof(".tmp")] = '\0';
-	buffer_release(&text);
+	name_files(id, temporary, name);
 	int rc = open_temporary(store, temporary, &file, error);
 	if (rc)
 		return rc;
@@ -157,20 +158,27 @@ int log_create_line(struct store *store, const struct log_create_options *option
 	return 0;
 }
 
+static int first_line_of(
+	struct store *store, const struct session_line *line, struct buffer *text, struct bobbin_error *error)
+{
+	char now[TIME_TEXT_BYTES];
+
+	time_text(store->platform->realtime_ns(store->platform->context), now);
+	session_line_add(text, line, now);
+	buffer_add_char(text, '\n');
+	int rc = buffer_error(text);
+	return rc ? error_set(error, rc, "out of memory") : 0;
+}
+
 static int make_log(
 	struct store *store, const struct session_line *line, int *ret_file, struct bobbin_error *error)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
-	char now[TIME_TEXT_BYTES];
 	enum store_sync sync = line->sync == LOG_SYNC_STORE ? store->sync : (enum store_sync)line->sync;
+	int rc = first_line_of(store, line, &text, error);
 
-	time_text(store->platform->realtime_ns(store->platform->context), now);
-	session_line_add(&text, line, now);
-	buffer_add_char(&text, '\n');
-	int rc = buffer_error(&text);
-	rc = rc ? error_set(error, rc, "out of memory")
-		: log_make_file(
-			  store, line->id, buffer_slice(&text), sync == STORE_SYNC_FULL, ret_file, error);
+	if (!rc)
+		rc = log_make_file(store, line->id, buffer_slice(&text), sync == STORE_SYNC_FULL, ret_file, error);
 	buffer_release(&text);
 	return rc;
 }
@@ -212,5 +220,89 @@ int log_create(struct store *store, const struct log_create_options *options, st
 	/* A cache: the session is there whether or not this works. */
 	log_write_meta(log, NULL);
 	*ret_log = log;
+	return 0;
+}
+
+/* ---- Hidden until it is whole ----------------------------------------------------------------------------
+ */
+
+static int write_hidden(
+	struct store *store, const struct session_line *line, const char *name, int file, struct bobbin_error *error)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	size_t written;
+	int rc = first_line_of(store, line, &text, error);
+
+	if (!rc)
+		rc = file_write(store->platform, file, buffer_slice(&text), name, &written, error);
+	buffer_release(&text);
+	return rc;
+}
+
+int log_create_hidden(struct store *store, const struct log_create_options *options, struct log **ret_log,
+	struct bobbin_error *error)
+{
+	char name[LOG_NAME_BYTES], temporary[LOG_NAME_BYTES];
+	struct session_line line;
+	struct log *log;
+	int file = -1;
+	int rc = log_create_line(store, options, &line, error);
+
+	if (rc)
+		return rc;
+	name_files(line.id, temporary, name);
+	if (store_has(store, slice_of(line.id)))
+		return error_set(error, BOBBIN_EEXIST, "%s exists already", name);
+	if ((rc = open_temporary(store, temporary, &file, error)) < 0)
+		return rc;
+	rc = write_hidden(store, &line, temporary, file, error);
+	if (rc) {
+		store->platform->unlink_at(store->platform->context, store->dir, temporary, 0);
+		file_close(store->platform, file);
+		return rc;
+	}
+	if ((rc = log_new(store, slice_of(line.id), file, LOG_WRITE, &log, error)) < 0) {
+		store->platform->unlink_at(store->platform->context, store->dir, temporary, 0);
+		return rc;
+	}
+	log->hidden = log->raw = true;
+	memcpy(log->name, temporary, sizeof(temporary));
+	struct log_chain chain = {log->id, NULL, 0};
+	if ((rc = log_load(log, &chain, error)) < 0)
+		log_vanish(log), log_free(log);
+	else
+		*ret_log = log;
+	return rc;
+}
+
+void log_vanish(struct log *log)
+{
+	log->platform->unlink_at(log->platform->context, log->store->dir, log->name, 0);
+}
+
+int log_appear(struct log *log, struct bobbin_error *error)
+{
+	const struct platform *platform = log->platform;
+	char name[LOG_NAME_BYTES], temporary[LOG_NAME_BYTES];
+	bool durable = log->info.sync == STORE_SYNC_FULL;
+
+	name_files(log->id, temporary, name);
+	int rc = durable ? platform->sync_data(platform->context, log->file) : 0;
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot sync %s", temporary);
+	rc = platform->link_at(platform->context, log->store->dir, temporary, name);
+	if (rc < 0)
+		return rc == -EEXIST ? error_set(error, BOBBIN_EEXIST, "%s exists already", name)
+				     : error_set_os(error, -rc, "cannot make %s", name);
+	if (durable && (rc = platform->sync(platform->context, log->store->dir)) < 0) {
+		platform->unlink_at(platform->context, log->store->dir, name, 0);
+		return error_set_os(error, -rc, "cannot sync the folder of %s", name);
+	}
+	log_vanish(log);
+	memcpy(log->name, name, sizeof(name));
+	log->hidden = log->raw = false;
+	log_unlock(log);
+	log_save_index(log, false);
+	log_write_meta(log, NULL);
 	return 0;
 }

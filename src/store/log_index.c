@@ -37,7 +37,7 @@ static void mark_name(const char *id, char ret_name[LOG_NAME_BYTES])
 void log_mark_unsynced(const struct log *log)
 {
 	char name[LOG_NAME_BYTES];
-	int file, dir = store_cache_dir(log->store, true);
+	int file, dir = log->hidden ? -1 : store_cache_dir(log->store, true);
 
 	if (dir < 0)
 		return;

@@ -41,6 +41,7 @@ struct log {
 	struct index index;
 	bool has_pending; /* the last fault is an unterminated line: it may become whole */
 	struct index_mark before_pending;
+	bool hidden;	      /* a new one under a temporary name, which stays locked until log_appear */
 	bool locked;	      /* by this handle, which must not let go of it for something within */
 	bool sealing;	      /* under the lock: what ends the file will not go on */
 	uint64_t saved_bytes; /* an index file is known to cover so much of the log */
@@ -162,6 +163,8 @@ struct log_filling {
 };
 int log_make_filled(struct store *store, const char *id, const struct log_filling *filling, bool durable,
 	int *ret_file, struct bobbin_error *error);
+/* Takes away what a hidden log has written. */
+void log_vanish(struct log *log);
 int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file,
 	struct bobbin_error *error);
 int log_create_line(struct store *store, const struct log_create_options *options,

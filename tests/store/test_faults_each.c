@@ -382,6 +382,27 @@ static int do_create(struct world *world)
 	return 0;
 }
 
+/* Whole, or not there: what was appended before it appeared is never a part of it. */
+static int do_create_hidden(struct world *world)
+{
+	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+	struct log *log;
+
+	options.id = SLICE_LITERAL("new");
+	int rc = log_create_hidden(world->store, &options, &log, NULL);
+	if (rc)
+		return rc;
+	assert_false(store_has(world->store, options.id));
+	rc = append_record(log, "{\"role\":\"user\",\"content\":\"one\"}", NULL);
+	if (!rc)
+		rc = append_record(log, "{\"role\":\"assistant\",\"content\":\"two\"}", NULL);
+	assert_false(store_has(world->store, options.id));
+	if (!rc)
+		rc = log_appear(log, NULL);
+	log_close(log);
+	return rc;
+}
+
 static int do_list(struct world *world)
 {
 	struct arena arena = ARENA_INIT;
@@ -516,6 +537,7 @@ static const struct operation {
 	{"ask", do_ask, 0},
 	{"path", do_path, 0},
 	{"refresh", do_refresh, 0},
+	{"create hidden", do_create_hidden, 0},
 	{"list", do_list, 0},
 	{"list from a catalogue", do_list_again, 0},
 	{"list and count", do_list_counted, 0},
