@@ -255,6 +255,22 @@ static const char *export_format_of(const char *format)
 	return "openai-chat";
 }
 
+/* Where the product looks for its sessions; docs/readers.md. */
+static const char *where_to_put(const char *format)
+{
+	static const char *const PLACES[][2] = {
+		{"claude-code", "its place is ~/.claude/projects/FOLDER/SESSION.jsonl (SESSION: the sessionId in it), where the damaged one "
+				"was; then: claude --resume SESSION"},
+		{"codex", "its place is ~/.codex/sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl (ID: that of its first line); then: codex "
+			  "resume ID"},
+		{"pi", "then: pi --session NEW-FILE"},
+	};
+	for (size_t i = 0; i < sizeof(PLACES) / sizeof(PLACES[0]); i++)
+		if (strcmp(PLACES[i][0], format) == 0)
+			return PLACES[i][1];
+	return NULL;
+}
+
 /* The way on: into the store with everything put right, and out again. */
 static void print_way_on(const struct visit *visit, const char *file, const bobbin_faults *faults)
 {
@@ -268,6 +284,9 @@ static void print_way_on(const struct visit *visit, const char *file, const bobb
 	fputs("  bobbin import --repair ", stdout);
 	print_clean(file, strlen(file));
 	printf("\n  bobbin export ID --format %s > NEW-FILE\n", export_format_of(format));
+	const char *place = where_to_put(export_format_of(format));
+	if (place)
+		print_wrapped(place, strlen(place), 0);
 }
 
 /* As report(), with what repairs it. */

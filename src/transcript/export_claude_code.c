@@ -27,6 +27,18 @@ static void member_of_source(
 		json_member_text(&export->json, key, otherwise);
 }
 
+/* Where the work was done, if the client said so: by that it finds the session again. */
+static void add_folder(struct export *export, const struct message *message)
+{
+	struct json value;
+
+	if (export_source(message, "cwd", &value) && value.type == JSON_STRING)
+		json_member_value(&export->json, "cwd", &value);
+	else
+		json_member_string(&export->json, "cwd",
+			export->options.folder.len ? export->options.folder : SLICE_LITERAL("/"));
+}
+
 /* The id under which the client knows the session: that of its file, so it must be one UUID for all lines. */
 static void add_session(struct export *export, const struct message *message)
 {
@@ -61,10 +73,7 @@ static void begin_line(struct export *export, const struct export_item *item, co
 		json_add_null(&export->json);
 	json_member_bool(&export->json, "isSidechain", false);
 	json_member_text(&export->json, "userType", "external");
-	if (export->options.folder.len)
-		json_member_string(&export->json, "cwd", export->options.folder);
-	else
-		member_of_source(export, message, "cwd", "/");
+	add_folder(export, message);
 	add_session(export, message);
 	member_of_source(export, message, "version", VERSION_UNKNOWN);
 	member_of_source(export, message, "gitBranch", "");

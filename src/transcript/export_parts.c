@@ -70,6 +70,7 @@ void export_input_image(struct export *export, const struct export_image *image)
 	json_member_text(&export->json, "type", "input_image");
 	json_key(&export->json, "image_url");
 	export_image_url(export, image);
+	json_member_text(&export->json, "detail", "auto"); /* the schema wants one */
 	json_end_object(&export->json);
 }
 

@@ -27,10 +27,8 @@ static void add_part(struct renderer *renderer, const struct view_block *block)
 	if (block->kind == VIEW_IMAGE) {
 		render_add(renderer, "{\"type\":\"input_image\",\"image_url\":");
 		render_image_url(renderer, &block->image);
-		if (block->image.detail.len) {
-			render_add(renderer, ",\"detail\":");
-			render_string(renderer, block->image.detail);
-		}
+		render_add(renderer, ",\"detail\":"); /* the schema wants one */
+		render_string(renderer, block->image.detail.len ? block->image.detail : SLICE_LITERAL("auto"));
 	} else {
 		render_add(renderer, "{\"type\":\"input_text\",\"text\":");
 		render_joined(renderer, block, 1, "");

@@ -627,7 +627,7 @@ static void images__in_each_form(void **state)
 
 	body = scene_render(&scene, DIALECT_OPENAI_RESPONSES);
 	assert_int_equal(
-		occurrences(body, "{\"type\":\"input_image\",\"image_url\":\"https://example.org/b.png\"}"),
+		occurrences(body, "{\"type\":\"input_image\",\"image_url\":\"https://example.org/b.png\",\"detail\":\"auto\"}"),
 		1);
 	assert_int_equal(occurrences(body, "\"output\":[{\"type\":\"input_text\",\"text\":\"[error]\"},"), 1);
 	scene_end(&scene);
