@@ -995,9 +995,10 @@ BOBBIN_API int bobbin_occurrence_at(const struct bobbin_schedule *schedule, int6
 
 /*
  * What the next run of a routine will be told of the last three on the session's line: an excerpt of how each ended, and up to four
- * things a run that the person said to it afterwards, word for word up to 300 bytes. Straight from the messages; "" if there
- * was no run. Turns of a run put it before the model by themselves, with the notes in routine/notes.md of the workspace as of
- * the beginning of the run; it is no message and is not stored. Free with bobbin_free.
+ * things a run that the person said to it afterwards, word for word as far as there is room: at most 1,500 tokens in all (by the
+ * estimate; in a turn by the model's tokens, and a sixteenth of its window). Straight from the messages; "" if there was no run.
+ * Turns of a run put it before the model by themselves, with the notes in routine/notes.md of the workspace as of the beginning of
+ * the run; it is no message and is not stored. Free with bobbin_free.
  */
 BOBBIN_API int bobbin_routine_digest(bobbin_session *session, const char *routine, char **ret_text, size_t *ret_len,
 	struct bobbin_error *error);

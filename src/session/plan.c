@@ -175,10 +175,12 @@ static int take_facts(bobbin_plan *plan, struct bobbin_error *error)
 }
 
 /* What a run is told of those before it, and then the facts: one text. */
-static int take_routine(bobbin_plan *plan, struct bobbin_error *error)
+static int take_routine(bobbin_plan *plan, const char *spoken, struct bobbin_error *error)
 {
 	struct slice facts = plan->facts.text, *told = &plan->routine.text;
-	int rc = routine_tell(plan->session, plan->head, &plan->arena, &plan->routine, error);
+	struct routine_wanted wanted = {plan->head, plan->options.window ? plan->options.window : WINDOW_TOKENS_DEFAULT,
+		spoken};
+	int rc = routine_tell(plan->session, &wanted, &plan->arena, &plan->routine, error);
 	if (rc < 0)
 		return rc;
 	plan->injected = told->len ? *told : facts;
@@ -368,7 +370,7 @@ static int make(bobbin_plan *plan, const struct bobbin_window_options *options,
 	if (!rc && !options->no_facts)
 		rc = take_facts(plan, error);
 	if (!rc)
-		rc = take_routine(plan, error);
+		rc = take_routine(plan, name, error);
 	if (!rc)
 		rc = fixed_costs(plan, &fixed, error);
 	if (!rc)

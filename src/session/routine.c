@@ -6,18 +6,22 @@
  *
  * Invariants: (1) it is made of raw messages, never of records or of an earlier digest; (2) it is part of no
  * message and not stored; (3) it stands at the beginning of the run and does not change while the run lasts;
- * (4) it is bounded, whatever was said.
+ * (4) it is bounded in tokens, whatever was said and in whichever script: what does not fit is cut shorter, then the oldest run is
+ * left out. They are counted by the model's counter without what reports corrected, so that (3) holds.
  */
 #include "session/routine.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include "session/excerpt.h"
 
 #include <stdlib.h>
 
-#define REPLY_BYTES 700
-#define FOLLOW_UP_BYTES 300
+/* Of an excerpt, in tokens, if there is room for all of them: three runs with a reply and four follow-ups. */
+#define REPLY_TOKENS 160
+#define FOLLOW_UP_TOKENS 64
+#define SHARES 16 /* parts of them */
 #define RUNS_MAX 4096 /* of a line, looked at; the newest */
 
 struct run {
@@ -94,73 +98,23 @@ static int find_runs(struct log *log, uint32_t head, struct arena *arena, struct
 	return 0;
 }
 
-/* ---- Excerpts ---- */
-
-/* Lines such as "On it." and "Sure, working on it …" say that something begins, not how it ended. */
-static bool is_opening(struct slice line)
-{
-	static const char *const words[] = {"on it", "sure", "got it", "okay", "ok", "of course", "certainly",
-		"right away", "will do", "working on it", "starting now", "let me", "i'll get", "one moment",
-		"understood"};
-	char text[64];
-	if (line.len >= sizeof(text))
-		return false;
-	for (size_t i = 0; i < line.len; i++)
-		text[i] =
-			(char)(line.data[i] >= 'A' && line.data[i] <= 'Z' ? line.data[i] + 32 : line.data[i]);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		size_t len = strlen(words[i]);
-		if (line.len >= len && memcmp(text, words[i], len) == 0 &&
-			(line.len == len || strchr(" .!,:;", text[len]) || (unsigned char)text[len] >= 0x80))
-			return true;
-	}
-	return false;
-}
-
-/* Without opening lines and empty ones at its beginning. */
-static struct slice without_opening(struct slice text)
-{
-	while (text.len) {
-		const char *stop = memchr(text.data, '\n', text.len);
-		struct slice line = {text.data, stop ? (size_t)(stop - text.data) : text.len};
-		size_t used = line.len + (stop != NULL);
-		while (line.len && strchr(" \t\r", line.data[line.len - 1]))
-			line.len--;
-		if (line.len && !is_opening(line))
-			break;
-		text.data += used;
-		text.len -= used;
-	}
-	return text;
-}
-
-/* On one line, cut at a whole character. */
-static void add_excerpt(struct buffer *out, struct slice text, size_t bytes_max)
-{
-	size_t len = text.len > bytes_max ? utf8_truncate(text.data, text.len, bytes_max) : text.len;
-	bool blank = false;
-	for (size_t i = 0; i < len; i++) {
-		if ((unsigned char)text.data[i] <= ' ') {
-			blank = true;
-			continue;
-		}
-		if (blank && i)
-			buffer_add_char(out, ' ');
-		blank = false;
-		buffer_add_char(out, text.data[i]);
-	}
-	if (len < text.len)
-		buffer_add_text(out, " …");
-}
-
 /* ---- The digest ---- */
 
 struct digest {
 	bobbin_session *session;
 	uint32_t head;
+	struct token_counter *counter;
+	unsigned share; /* of the excerpts' lengths, in SHARES */
 	struct buffer out;
 	struct bobbin_error *error;
 };
+
+static int add_said(struct digest *digest, const char *what, struct slice text, uint64_t tokens)
+{
+	buffer_add_text(&digest->out, what);
+	int rc = excerpt_add(&digest->out, text, digest->counter, tokens * digest->share / SHARES);
+	return rc < 0 ? error_set(digest->error, rc, "telling of earlier runs: out of memory") : 0;
+}
 
 static int message_at(
 	struct digest *digest, size_t position, struct arena *arena, struct message *ret_message)
@@ -169,14 +123,14 @@ static int message_at(
 	return log_message(digest->session->log, node, arena, ret_message, digest->error);
 }
 
-static struct slice text_of(const struct message *message, struct arena *arena)
+static int text_of(struct digest *digest, const struct message *message, struct arena *arena, struct slice *ret_text)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
 	message_add_text(message, arena, &text);
-	const char *copy = arena_copy(arena, text.data ? text.data : "", text.len);
-	struct slice slice = {copy, copy ? text.len : 0};
+	const char *copy = buffer_error(&text) ? NULL : arena_copy(arena, buffer_slice(&text).data, text.len);
+	*ret_text = (struct slice){copy, text.len};
 	buffer_release(&text);
-	return slice;
+	return copy ? 0 : error_set(digest->error, BOBBIN_ENOMEM, "telling of earlier runs: out of memory");
 }
 
 /* Whether a person typed the message at `position`. */
@@ -201,14 +155,14 @@ static int add_reply(struct digest *digest, const struct run *run)
 	for (size_t at = end; !rc && !said && at-- > run->start;) {
 		struct message message;
 		arena_reset(&arena);
+		struct slice text;
 		rc = message_at(digest, at, &arena, &message);
-		if (rc < 0 || message.role != ROLE_ASSISTANT)
+		if (rc < 0 || message.role != ROLE_ASSISTANT || (rc = text_of(digest, &message, &arena, &text)) < 0)
 			continue;
-		struct slice text = without_opening(text_of(&message, &arena));
-		if (!(said = text.len > 0))
-			continue;
-		buffer_add_text(&digest->out, "\n  it ended: ");
-		add_excerpt(&digest->out, text, REPLY_BYTES);
+		text = excerpt_without_opening(text);
+		said = text.len > 0;
+		if (said)
+			rc = add_said(digest, "\n  it ended: ", text, REPLY_TOKENS);
 	}
 	if (!rc && !said)
 		buffer_add_text(&digest->out, "\n  it ended without an answer");
@@ -227,22 +181,25 @@ static int add_follow_ups(struct digest *digest, const struct run *run)
 			found[count++] = at;
 	while (!rc && count) {
 		struct message message;
+		struct slice text;
 		arena_reset(&arena);
-		if ((rc = message_at(digest, found[--count], &arena, &message)) < 0)
-			break;
-		buffer_add_text(&digest->out, "\n  then the user said: ");
-		add_excerpt(&digest->out, text_of(&message, &arena), FOLLOW_UP_BYTES);
+		rc = message_at(digest, found[--count], &arena, &message);
+		if (!rc)
+			rc = text_of(digest, &message, &arena, &text);
+		if (!rc)
+			rc = add_said(digest, "\n  then the user said: ", text, FOLLOW_UP_TOKENS);
 	}
 	arena_release(&arena);
 	return rc;
 }
 
-static int add_digest(
-	struct digest *digest, const struct run *runs, size_t count, struct slice routine, size_t *ret_told)
+/* The last `most` runs of the routine. */
+static int write_digest(struct digest *digest, const struct run *runs, size_t count, struct slice routine, size_t most,
+	size_t *ret_told)
 {
 	size_t first = count, told = 0;
 	int rc = 0;
-	while (first && told < ROUTINE_RUNS)
+	while (first && told < most)
 		told += slice_equal(runs[--first].routine, routine);
 	*ret_told = told;
 	if (told)
@@ -259,11 +216,31 @@ static int add_digest(
 	return rc;
 }
 
+static int add_digest(struct digest *digest, const struct run *runs, size_t count, struct slice routine,
+	uint64_t tokens_max, size_t *ret_told)
+{
+	*ret_told = 0;
+	for (size_t most = ROUTINE_RUNS; most; most--)
+		for (digest->share = SHARES; digest->share >= SHARES / 8; digest->share /= 2) {
+			uint64_t tokens = 0;
+			buffer_clear(&digest->out);
+			int rc = write_digest(digest, runs, count, routine, most, ret_told);
+			struct slice text = buffer_slice(&digest->out);
+			if (!rc && text.len && token_counter_count(digest->counter, text.data, text.len, &tokens) < 0)
+				rc = error_set(digest->error, BOBBIN_ENOMEM, "telling of earlier runs: out of memory");
+			if (rc < 0 || tokens <= tokens_max)
+				return rc;
+		}
+	buffer_clear(&digest->out);
+	*ret_told = 0;
+	return 0;
+}
+
 /* ---- Notes ---- */
 
 /* As of the beginning of the run, which nothing in it changes; in a first run, which has no message before
  * it, as they are. */
-static int add_notes(struct digest *digest, const struct run *run, bool *ret_there)
+static int add_notes(struct digest *digest, const struct run *run, uint64_t tokens_max, bool *ret_there)
 {
 	char id[PATH_ID_BYTES], *notes;
 	struct bobbin_error why;
@@ -283,12 +260,17 @@ static int add_notes(struct digest *digest, const struct run *run, bool *ret_the
 		buffer_add_text(&digest->out, "\n\n");
 	buffer_add_text(&digest->out, "[Notes of this routine, " ROUTINE_NOTES "]\n");
 	if (!rc) {
-		size_t shown =
-			utf8_truncate(notes, len, len < ROUTINE_NOTES_BYTES ? len : ROUTINE_NOTES_BYTES);
-		utf8_add_clean(&digest->out, notes, shown);
-		if (shown < len)
+		size_t shown, from = digest->out.len;
+		utf8_add_clean(&digest->out, notes, utf8_truncate(notes, len, len < ROUTINE_NOTES_BYTES ? len : ROUTINE_NOTES_BYTES));
+		struct slice clean = {buffer_slice(&digest->out).data + from, digest->out.len - from};
+		rc = excerpt_fit(clean, digest->counter, tokens_max, &shown);
+		if (!rc)
+			buffer_truncate(&digest->out, from + shown);
+		if (!rc && shown < len)
 			buffer_addf(&digest->out, "\n[%zu more bytes in the file]", len - shown);
 		bobbin_free(notes);
+		if (rc < 0)
+			return error_set(digest->error, rc, "reading notes: out of memory");
 	} else {
 		buffer_add_text(&digest->out,
 			rc == BOBBIN_ENOTFOUND ? "There are none yet." : "They cannot be read now.");
@@ -322,18 +304,19 @@ static int keep(
 		       : error_set(digest->error, BOBBIN_ENOMEM, "out of memory");
 }
 
-static int tell(struct digest *digest, struct run *runs, struct arena *arena, struct arena *own,
+static int tell(struct digest *digest, struct run *runs, uint64_t window, struct arena *arena, struct arena *own,
 	struct routine_told *ret_told)
 {
+	uint64_t share = window / ROUTINE_SHARE;
 	size_t count, told;
 	bool notes;
 	int rc = find_runs(digest->session->log, digest->head, own, runs, &count, digest->error);
 	if (rc < 0 || !count)
 		return rc;
 	const struct run *newest = &runs[count - 1];
-	rc = add_digest(digest, runs, count - 1, newest->routine, &told);
+	rc = add_digest(digest, runs, count - 1, newest->routine, share < ROUTINE_TOKENS ? share : ROUTINE_TOKENS, &told);
 	if (!rc)
-		rc = add_notes(digest, newest, &notes);
+		rc = add_notes(digest, newest, share < ROUTINE_NOTES_TOKENS ? share : ROUTINE_NOTES_TOKENS, &notes);
 	return rc ? rc : keep(digest, told, notes, arena, ret_told);
 }
 
@@ -346,17 +329,21 @@ static bool has_runs(struct log *log)
 	return false;
 }
 
-int routine_tell(bobbin_session *session, uint32_t head, struct arena *arena, struct routine_told *ret_told,
-	struct bobbin_error *error)
+int routine_tell(bobbin_session *session, const struct routine_wanted *wanted, struct arena *arena,
+	struct routine_told *ret_told, struct bobbin_error *error)
 {
 	struct arena own = ARENA_INIT;
-	struct digest digest = {session, head, BUFFER_INIT(ROUTINE_BYTES + 4 * ROUTINE_NOTES_BYTES), error};
+	struct token_counter counter;
+	token_counter_for_model(wanted->model, &counter);
+	struct digest digest = {.session = session, .head = wanted->head, .counter = &counter,
+		.out = BUFFER_INIT(ROUTINE_BYTES + 4 * ROUTINE_NOTES_BYTES), .error = error};
 	*ret_told = (struct routine_told){{"", 0}, NULL};
 	if (!has_runs(session->log))
 		return 0;
 	struct run *runs = arena_alloc(&own, RUNS_MAX * sizeof(*runs));
-	int rc = runs ? tell(&digest, runs, arena, &own, ret_told)
+	int rc = runs ? tell(&digest, runs, wanted->window, arena, &own, ret_told)
 		      : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	token_counter_release(&counter);
 	buffer_release(&digest.out);
 	arena_release(&own);
 	return rc;
@@ -366,7 +353,8 @@ int bobbin_routine_digest(bobbin_session *session, const char *routine, char **r
 	struct bobbin_error *error)
 {
 	struct arena arena = ARENA_INIT;
-	struct digest digest = {session, NODE_NONE, BUFFER_INIT(ROUTINE_BYTES), error};
+	struct token_counter counter;
+	struct digest digest = {.session = session, .counter = &counter, .out = BUFFER_INIT(ROUTINE_BYTES), .error = error};
 	size_t count = 0, told;
 	int rc = SESSION_CHECK(session, error);
 	if (rc < 0)
@@ -374,11 +362,13 @@ int bobbin_routine_digest(bobbin_session *session, const char *routine, char **r
 	if (!routine || !ret_text)
 		return error_set(error, BOBBIN_EINVAL, "the digest of which routine?");
 	digest.head = log_head(session->log);
+	token_counter_for_model("", &counter);
 	struct run *runs = arena_alloc(&arena, RUNS_MAX * sizeof(*runs));
 	rc = runs ? find_runs(session->log, digest.head, &arena, runs, &count, error)
 		  : error_set(error, BOBBIN_ENOMEM, "out of memory");
 	if (!rc)
-		rc = add_digest(&digest, runs, count, slice_of(routine), &told);
+		rc = add_digest(&digest, runs, count, slice_of(routine), ROUTINE_TOKENS, &told);
+	token_counter_release(&counter);
 	buffer_add(&digest.out, "", 0);
 	char *text = rc ? NULL : buffer_take(&digest.out, ret_len);
 	buffer_release(&digest.out);

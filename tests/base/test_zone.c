@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/zone.h"
@@ -187,6 +188,43 @@ static void files__damaged(void **state)
 	arena_release(&arena);
 }
 
+static void failures__every_call_and_allocation(void **state)
+{
+	(void)state;
+	static const char name[] = "Europe/Berlin";
+	struct fail_platform world;
+	struct arena arena = ARENA_INIT;
+	struct zone zone;
+	char data[512];
+	size_t len = make_file(data);
+	for (uint64_t nth = 1;; nth++) {
+		fail_alloc_start(nth);
+		int rc = zone_parse((struct slice){data, len}, &arena, &zone, NULL);
+		arena_release(&arena);
+		struct fail_alloc_report report = fail_alloc_stop();
+		assert_int_equal(report.live, 0);
+		assert_int_equal(rc, report.failed ? BOBBIN_ENOMEM : 0);
+		if (!report.failed)
+			break;
+	}
+	fail_platform_init(&world);
+	if (zone_open(&world.table, name, &arena, &zone, NULL) == BOBBIN_ENOTFOUND) {
+		print_message("skipped: no %s here\n", name);
+		return;
+	}
+	uint64_t calls = world.calls[CALL_ANY];
+	for (uint64_t nth = 1; nth <= calls; nth++) {
+		fail_platform_init(&world);
+		fail_platform_plan(&world, CALL_ANY, nth, EIO);
+		int rc = zone_open(&world.table, name, &arena, &zone, NULL);
+		assert_int_equal(world.open_files, 0);
+		/* What was read whole does not need the file any more. */
+		assert_int_equal(rc, nth == calls ? 0 : BOBBIN_EIO);
+	}
+	assert_true(calls > 2);
+	arena_release(&arena);
+}
+
 static void names__that_lead_out_are_refused(void **state)
 {
 	(void)state;
@@ -213,6 +251,7 @@ int main(void)
 		cmocka_unit_test(first__missing_and_twice),
 		cmocka_unit_test(files__read),
 		cmocka_unit_test(files__damaged),
+		cmocka_unit_test(failures__every_call_and_allocation),
 		cmocka_unit_test(names__that_lead_out_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

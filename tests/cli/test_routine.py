@@ -55,7 +55,24 @@ with Scratch() as scratch:
        "the next reads them, and is asked to write what must be known after it", sent())
     ok(len(sent()) < 7000, "bounded, whatever was said", len(sent()))
 
+# The record of one run expires when the next starts.
+with Scratch() as scratch:
+    mark = "[Summary of earlier conversation]"
+    scratch.run("chat", "Do not write to the supplier yourself. Go.", "--run", "r1", "--routine", "digest")
+    scratch.run("manufacture", "main", "--rounds", "30")
+    small = ("--window", "12000", "--keep-recent", "6")
+    compacted = scratch.run("chat", "What is still open?", *small)
+    ok("compacted" in compacted.errors, "a long run is compacted", compacted)
+    ok(mark in scratch.run("request", "main", *small).text, "its record is in its requests")
+    scratch.run("chat", "Go.", "--run", "r2", "--routine", "digest", *small)
+    text = scratch.run("request", "main", *small).text
+    ok(mark not in text and "supplier" not in text.replace("What is still open?", ""), "and in none of the next run's", text[:3000])
+    parts = scratch.run("window", "main", "--json", *small).rows[0]["parts"]
+    equal([part["kind"] for part in parts if part["kind"] == "record"], [], "nor in its plan")
+
+with Scratch() as scratch:
     # A log may be written by hand: what names no run or routine is none of its own, and stops nothing.
+    scratch.run("append", "other", input='{"role":"user","content":"hi"}')
     path = os.path.join(scratch.store, "hand.jsonl")
     with open(path, "w") as log:
         log.write('{"seq":1,"type":"run","run":7,"routine":null}\n{"seq":2,"role":"user","content":"hi"}\n')
