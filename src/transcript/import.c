@@ -299,6 +299,20 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 		"no transcript of a known format; bobbin help import lists those that are read");
 }
 
+/* A file in which nothing was found because it is damaged: where. */
+static void tell_first_fault(const struct import *import, struct bobbin_error *error)
+{
+	for (size_t i = 0; error && !error->offset && i < import->warning_count; i++) {
+		const struct import_warning *warning = &import->warnings[i];
+		if (warning->remark || !warning->line)
+			continue;
+		char message[sizeof(error->message)];
+		memcpy(message, error->message, sizeof(message));
+		error_set_at(error, BOBBIN_EINPUT, warning->line, warning->offset, "%s: %s", message, warning->message);
+		return;
+	}
+}
+
 static int read_recognised(const char *format, const char *data, size_t len, struct import *ret_import,
 	struct bobbin_error *error)
 {
@@ -315,6 +329,8 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 	if (len == 0)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
 	int rc = reader->read(ret_import, data, len, error);
+	if (rc == BOBBIN_EINPUT)
+		tell_first_fault(ret_import, error);
 	return rc ? rc : import_end(import_tell_kinds(ret_import), error);
 }
 

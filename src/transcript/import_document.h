@@ -16,8 +16,8 @@
 int import_document(struct import *import, const char *data, size_t len, struct json *ret_value,
 	struct bobbin_error *error);
 
-/* Whether something follows the file's first value: then it is one of values, one after another (mostly a line each), and no
- * document. */
+/* Whether the file is one of values, one after another, a line each, and no document: more than one, and of its first lines at
+ * least every other holds whole values. */
 bool import_has_many(const char *data, size_t len);
 
 /*

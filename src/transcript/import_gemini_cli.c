@@ -348,7 +348,7 @@ static int read_line(struct session *session, const struct json *value, struct p
 		return add_record(session, value, place);
 	} else if (json_get(value, "sessionId", &type)) {
 		rc = read_header(session, value);
-	} else {
+	} else if (!json_get(value, "messages", &record)) {
 		return import_not_understood(
 			import, place, "records without a type", (struct slice){NULL, 0});
 	}

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "transcript/import_document.h"
 #include "transcript/import_tree.h"
 
 struct chat {
@@ -488,24 +489,6 @@ static int read_value(struct chat *chat, const struct json *value)
 	return import_warn(chat->import, chat->place, "neither a message nor a list of messages: left out");
 }
 
-/* A list whose end is missing or damaged: its whole elements are read, the rest is a warning. */
-static int read_torn_list(struct chat *chat, const char *data, size_t len, const struct bobbin_error *fault)
-{
-	size_t at = (size_t)((const char *)memchr(data, '[', len) - data) + 1, used;
-	struct json element;
-	int rc = 0;
-
-	while (!rc && json_parse_prefix(data + at, len - at, &element, &used, NULL) == 0) {
-		rc = read_value(chat, &element);
-		at += used;
-		while (at < len && (import_is_space(data[at]) || data[at] == ','))
-			at++;
-	}
-	return rc ? rc
-		  : import_warn(chat->import, (struct place){fault->line, fault->offset},
-			    "the list breaks off: %s", fault->message);
-}
-
 static int read_lines(struct chat *chat, const char *data, size_t len, struct bobbin_error *error)
 {
 	struct import_lines lines;
@@ -517,38 +500,23 @@ static int read_lines(struct chat *chat, const char *data, size_t len, struct bo
 		if ((rc = read_value(chat, &value)) < 0)
 			return rc;
 	}
-	/* A first line that is not whole may begin a document over many lines: the caller knows where that
-	 * breaks. */
-	if (!rc && lines.first_fault.line != 1 && !chat->drafts.count && !chat->import->conversation_count)
+	if (!rc && !chat->drafts.count && !chat->import->conversation_count)
 		rc = import_lines_fail(&lines, "openai-chat", error);
 	return rc;
 }
 
-static char first_byte(const char *data, size_t len)
-{
-	while (len && import_is_space(*data)) {
-		data++;
-		len--;
-	}
-	return len ? *data : '\0';
-}
-
 static int read_all(struct chat *chat, const char *data, size_t len, struct bobbin_error *error)
 {
-	struct bobbin_error fault = {0};
 	struct json document;
-	int rc = json_parse(data, len, &document, &fault);
+	int rc;
 
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
-	if (rc)
-		fault.line = import_line_of(data, fault.offset);
-	if (!rc)
-		rc = read_value(chat, &document);
-	else if (first_byte(data, len) == '[')
-		rc = read_torn_list(chat, data, len, &fault);
-	else
+	if (import_has_many(data, len)) {
 		rc = read_lines(chat, data, len, error);
+	} else {
+		rc = import_document(chat->import, data, len, &document, error);
+		if (!rc)
+			rc = read_value(chat, &document);
+	}
 	if (!rc && !(rc = add_reply(chat)))
 		rc = chat_end(chat);
 	if (!rc && chat->systems)
@@ -556,8 +524,8 @@ static int read_all(struct chat *chat, const char *data, size_t len, struct bobb
 			"left out: %llu system messages (prompts are given with each request, not stored)",
 			(unsigned long long)chat->systems);
 	if (!rc && !chat->import->conversation_count)
-		rc = error_set_at(error, BOBBIN_EINPUT, fault.code ? fault.line : 1, fault.offset,
-			"not an openai-chat transcript: %s", fault.code ? fault.message : "no message in it");
+		rc = error_set_at(
+			error, BOBBIN_EINPUT, 1, 0, "not an openai-chat transcript: no message in it");
 	return rc;
 }
 

@@ -344,16 +344,6 @@ static int read_value(struct hands *hands, const struct json *value, struct plac
 	return rc ? rc : read_events(hands);
 }
 
-/* A file of one value, whole or damaged; false: it has several lines of them. */
-static bool is_document(const char *data, size_t len)
-{
-	struct json value;
-	size_t used;
-
-	return json_parse(data, len, &value, NULL) == 0 ||
-	       (json_parse_prefix(data, len, &value, &used, NULL) < 0 && !memmem(data, len, "\n{", 2));
-}
-
 static int read_all(struct hands *hands, const char *data, size_t len, struct bobbin_error *error)
 {
 	struct import_lines lines;
@@ -361,7 +351,7 @@ static int read_all(struct hands *hands, const char *data, size_t len, struct bo
 	struct place place = {1, 0};
 	int rc;
 
-	if (is_document(data, len)) {
+	if (!import_has_many(data, len)) {
 		if (!(rc = import_document(hands->builder.import, data, len, &value, error)))
 			rc = read_value(hands, &value, place);
 		return rc ? rc : read_events(hands);

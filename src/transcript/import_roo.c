@@ -80,12 +80,16 @@ bool roo_writes(const struct json *messages, struct arena *arena)
 bool roo_is_screen(const struct json *list)
 {
 	struct json_iter iter;
-	struct json first, type, ts;
+	struct json entry, type, ts;
 
 	json_iter_init(&iter, list);
-	return list->type == JSON_ARRAY && json_iter_next(&iter, NULL, &first) &&
-	       json_get(&first, "ts", &ts) && json_get(&first, "type", &type) &&
-	       (json_string_is(&type, "say") || json_string_is(&type, "ask"));
+	/* One that is damaged does not hide the others. */
+	for (int tries = 0; list->type == JSON_ARRAY && tries < 4 && json_iter_next(&iter, NULL, &entry); tries++) {
+		if (json_get(&entry, "ts", &ts) && json_get(&entry, "type", &type) &&
+			(json_string_is(&type, "say") || json_string_is(&type, "ask")))
+			return true;
+	}
+	return false;
 }
 
 /* The reply that is gathered between two requests. */

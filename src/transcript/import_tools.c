@@ -189,32 +189,82 @@ static bool lines_advance(struct import_lines *lines)
 	}
 }
 
-/* Looks behind a torn record for one that is whole and reaches the end of the line. It must begin with the
- * same key, so that an object inside the torn record is not taken for one. */
+/* How many bytes an object has up to behind its first key; 0: none that can be told. */
+static size_t opening_of(const char *start, const char *end)
+{
+	const char *quote = end - start > 2 && start[0] == '{' ? start + 1 : end;
+
+	while (quote < end && import_is_space(*quote))
+		quote++;
+	const char *close = quote + 1 < end && *quote == '"' ? memchr(quote + 1, '"', (size_t)(end - quote) - 1) : NULL;
+	return close ? (size_t)(close - start) + 1 : 0;
+}
+
+static bool opens_like_a_record(const struct import_lines *lines, const char *start, size_t opening)
+{
+	for (size_t i = 0; i < lines->opening_count; i++) {
+		if (lines->opening_lens[i] == opening && memcmp(lines->openings[i], start, opening) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void note_opening(struct import_lines *lines, const char *record, const char *end)
+{
+	size_t opening = opening_of(record, end);
+
+	if (!opening || opening > LINES_OPENING_BYTES || lines->opening_count == LINES_OPENINGS ||
+		opens_like_a_record(lines, record, opening))
+		return;
+	memcpy(lines->openings[lines->opening_count], record, opening);
+	lines->opening_lens[lines->opening_count++] = opening;
+}
+
+/* The first line is torn: how records begin, the next lines tell. */
+static void look_ahead(struct import_lines *lines)
+{
+	const char *end = lines->data + lines->len, *at = lines->data + lines->line_end;
+
+	for (int ahead = 0; ahead < 4 && at < end; ahead++) {
+		const char *next = memchr(at + 1, '\n', (size_t)(end - at) - 1);
+		note_opening(lines, at + 1, next ? next : end);
+		at = next ? next : end;
+	}
+}
+
+/* Places in one torn line at which a record may begin again. */
+#define RESUME_TRIES 64
+
+/* Looks behind a torn record for one that is whole and is followed by the end of the line or by another. It must begin as the
+ * torn one or as records of this file do, so that an object inside the torn record is not taken for one. */
 static bool lines_resume(struct import_lines *lines, size_t torn, struct json *ret_value)
 {
 	const char *start = lines->data + torn, *end = lines->data + lines->line_end;
-	const char *quote = end - start > 2 && start[0] == '{' && start[1] == '"'
-				    ? memchr(start + 2, '"', (size_t)(end - start) - 2)
-				    : NULL;
-	size_t opening = quote ? (size_t)(quote - start) + 1 : 0;
-	const char *from = start + 1;
-	size_t used;
+	size_t opening = opening_of(start, end), used;
+	bool garbage = start[0] != '{'; /* NULs or text before a record */
 
-	if (start[0] != '{') { /* NULs or garbage before a record */
-		const char *brace = memchr(start, '{', (size_t)(end - start));
-		return brace &&
-		       json_parse_prefix(brace, (size_t)(end - brace), ret_value, &used, NULL) == 0 &&
-		       brace + used == end;
-	}
-	for (int tries = 0; opening && tries < 16; tries++) {
-		from = memmem(from, (size_t)(end - from), start, opening);
+	const char *from = garbage ? start : start + 1;
+	if (!lines->opening_count)
+		look_ahead(lines);
+	for (int tries = 0; tries < RESUME_TRIES; from++) {
+		from = memchr(from, '{', (size_t)(end - from));
 		if (!from)
 			return false;
-		if (json_parse_prefix(from, (size_t)(end - from), ret_value, &used, NULL) == 0 &&
-			from + used == end)
+		size_t own = opening_of(from, end);
+		bool alike = (opening && own == opening && memcmp(from, start, own) == 0) ||
+			     opens_like_a_record(lines, from, own) || (garbage && !lines->opening_count);
+		if (!own || !alike)
+			continue;
+		tries++;
+		if (json_parse_prefix(from, (size_t)(end - from), ret_value, &used, NULL) < 0)
+			continue;
+		const char *next = from + used;
+		while (next < end && import_is_space(*next))
+			next++;
+		if (next == end || *next == '{') {
+			lines->at = (size_t)(from + used - lines->data);
 			return true;
-		from++;
+		}
 	}
 	return false;
 }
@@ -235,6 +285,7 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 			continue;
 		*ret_place = (struct place){lines->line, (uint64_t)(ret_value->text - lines->data)};
 		lines->values++;
+		note_opening(lines, ret_value->text, ret_value->text + ret_value->len);
 		if (++lines->in_line == 2 && import_warn(lines->import, *ret_place,
 						     "two records on one line: a newline was lost") < 0)
 			return BOBBIN_ENOMEM;

@@ -44,6 +44,8 @@ struct slice import_keep(struct import *import, struct slice text);
  * from a line whose first record is torn, a later whole record that reaches the end of the line is still
  * given.
  */
+#define LINES_OPENINGS 8
+#define LINES_OPENING_BYTES 48
 struct import_lines {
 	struct import *import;
 	const char *data;
@@ -52,6 +54,9 @@ struct import_lines {
 	uint64_t line;		 /* current, 1-based */
 	uint64_t in_line;	 /* values given of it */
 	uint64_t values, faults; /* over the file so far */
+	/* How records begin, up to behind the first key: what a torn line goes on with must begin so, too. */
+	char openings[LINES_OPENINGS][LINES_OPENING_BYTES];
+	size_t opening_lens[LINES_OPENINGS], opening_count;
 	struct bobbin_error first_fault;
 };
 void import_lines_init(struct import_lines *lines, struct import *import, const char *data, size_t len);

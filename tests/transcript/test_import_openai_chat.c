@@ -204,7 +204,7 @@ static void list_that_breaks_off__keeps_its_whole_messages(void **state)
 
 	import_text(&import, NULL, "[" SYSTEM ",\n" USER("hi") ",\n" MODEL("yes") ",\n{\"role\":\"us");
 	expect_counts(&import, 2, 0, 0, 1);
-	assert_true(has_warning(&import, 4, "the list breaks off"));
+	assert_true(has_warning(&import, 4, "the document breaks off"));
 	import_release(&import);
 }
 
