@@ -139,7 +139,7 @@ static void print_made(const struct bobbin_repaired *repaired)
 	if (repaired->detached)
 		puts("  what it was forked from is gone or changed: the new one begins with a note that says so");
 	if (repaired->copied)
-		puts("  what it inherits was copied into it: the first line of its parent is damaged");
+		puts("  what it inherits was copied into it: there is no whole log that a fork could name");
 	printf("  repaired as %s\n", repaired->id);
 }
 

@@ -147,6 +147,13 @@ static void settle_unwritten(struct log *log, const struct session_line *said)
 		memcpy(log->unwritten.id, log->id, sizeof(log->unwritten.id));
 }
 
+/* Nothing says any more that it was a fork, but for the copy of what it inherits. */
+static bool has_lost_copy(const struct log *log)
+{
+	return log->salvage && log->header_lost && !log->is_copy && !log->base && !log->parent_lost &&
+	       store_has_copy(log->store, slice_of(log->id));
+}
+
 int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error *error)
 {
 	struct session_line said = SESSION_LINE_INIT;
@@ -168,7 +175,7 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 			said = log->line;
 		else if ((rc = log_read_unwritten(log, &said, error)) < 0)
 			return rc;
-		else if (!said.has_parent || !said.forked_at || log->base || log->parent_lost) {
+		else if ((!said.has_parent || !said.forked_at || log->base || log->parent_lost) && !has_lost_copy(log)) {
 			settle_unwritten(log, &said);
 			log_set_info(log);
 			/* Before anything is saved: what was read on under a failing index is not true. */

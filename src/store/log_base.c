@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include "base/buffer.h"
 #include "store/log_internal.h"
+#include "store/repair_write.h"
 #include "store/store_internal.h"
 
 void log_copy_name(const char *id, char ret_name[LOG_NAME_BYTES])
@@ -215,10 +216,38 @@ static int resolve_count(struct log *log, const struct session_line *said, const
 	return 0;
 }
 
+/* A damaged log whose header is lost: the copy beside it is what it inherits if its own records go on from there. */
+static int resolve_lost(
+	struct log *log, const struct session_line *said, uint64_t first_seq, uint32_t *ret_through, struct bobbin_error *error)
+{
+	struct session_line known = *said;
+	struct log *copy = NULL;
+	int rc = open_copy(log, &copy, error);
+
+	if (rc)
+		return rc == BOBBIN_ENOTFOUND ? 0 : rc;
+	uint32_t head = copy->index.state.head;
+	struct index_node node = index_node(&copy->index, head);
+	rc = log_checked(copy, 0, error);
+	if (rc || head == NODE_NONE || (first_seq && node.seq >= first_seq) ||
+		log_node_id(copy, head, known.through, error) < 0) {
+		log_free(copy);
+		return rc;
+	}
+	known.has_parent = known.pinned = true;
+	known.forked_at = (uint64_t)node.depth + 1;
+	known.parent_seq = node.seq;
+	known.parent_end = node.offset + node.length;
+	known.parent_hash = node.chain;
+	take_base(log, copy, &known, head, ret_through);
+	return 0;
+}
+
 int log_begin_again(struct log *log, const struct session_line *said, const struct log_chain *chain,
 	struct bobbin_error *error)
 {
 	uint32_t through = NODE_NONE, count = 0;
+	uint64_t first_seq = log->header_lost ? log_first_seq(log) : 0;
 	int rc = 0;
 
 	index_release(&log->index);
@@ -229,7 +258,9 @@ int log_begin_again(struct log *log, const struct session_line *said, const stru
 	if (said->has_parent && said->forked_at > 0 && !log->header_lost)
 		rc = said->pinned ? resolve_pinned(log, said, chain, &through, error)
 				  : resolve_count(log, said, chain, &through, error);
-	log->parent_lost = log->salvage && (rc == BOBBIN_ECORRUPT || log->header_lost);
+	else if (log->salvage && log->header_lost)
+		rc = resolve_lost(log, said, first_seq, &through, error);
+	log->parent_lost = log->salvage && !log->base && (rc == BOBBIN_ECORRUPT || log->header_lost);
 	if (log->parent_lost)
 		return 0;
 	if (rc || !log->base)

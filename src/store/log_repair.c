@@ -140,8 +140,12 @@ static int open_source(struct store *store, struct slice id, struct log **ret_lo
 	return 0;
 }
 
-static bool ancestor_is_damaged(const struct log *log)
+/* What it inherits cannot be referred to by the new one: an ancestor has no header any more, or it is a copy beside this
+ * log alone, whose parent was deleted. */
+static bool must_copy(const struct log *log)
 {
+	if (log->base && log->base->is_copy)
+		return true;
 	for (const struct log *base = log->base; base; base = base->base)
 		if (base->header_lost)
 			return true;
@@ -243,8 +247,8 @@ int log_repair(struct store *store, struct slice id, const struct log_repair_opt
 		return rc;
 	rc = log_find_repaired(log, repair.id, &repair.found, error);
 	/* A first number above 1 shows that there was something before. */
-	repair.detached = log->parent_lost || (log->header_lost && log_first_seq(log) > 1);
-	repair.copied = ancestor_is_damaged(log);
+	repair.detached = log->parent_lost || (log->header_lost && !log->base && log_first_seq(log) > 1);
+	repair.copied = must_copy(log);
 	if (!rc && !repair.found)
 		rc = make(log, options, &repair, error);
 	log_free(log);

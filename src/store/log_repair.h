@@ -31,7 +31,7 @@ struct log_repair {
 	uint64_t changed;  /* records that had to be written differently: their checksum, number, id or parent */
 	uint64_t marked;   /* results put in where a line with one was lost */
 	bool detached;	   /* what it was forked from cannot be used: it is a root now, and begins with a note */
-	bool copied;	   /* what it inherited stands in it now, because an ancestor's header is damaged */
+	bool copied;	   /* what it inherited stands in it now: an ancestor's header is damaged, or it had a copy */
 };
 
 /*

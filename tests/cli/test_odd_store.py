@@ -119,6 +119,32 @@ with Scratch() as scratch:
     result = scratch.run("doctor", "--repair", "other")
     ok(result.code == 3 and ".lock is a folder" in result.errors, "a repair that cannot be made says why", result)
 
+# A fork whose parent was deleted has a copy of what it inherits beside it: a repair uses that, whatever is damaged.
+def torn(log):
+    return log + b'{"role":"user","content":"torn\n'
+
+
+def without_header(log):
+    return log.replace(b'"v":1', b'"v"1', 1)
+
+
+for name, damage, meta in (("torn", torn, True), ("header", without_header, True), ("header and meta", without_header, False)):
+    with Scratch() as scratch:
+        say(scratch, "main", 4)
+        scratch.run("fork", "main", "3", "--id", "child")
+        say(scratch, "child", 2)
+        right = [row["content"] for row in scratch.run("--json", "show", "child").rows]
+        equal((len(right), scratch.run("delete", "main", "--materialize").code), (5, 0), f"{name}: the parent is deleted")
+        scratch.write(".sessions/child.jsonl", damage(scratch.bytes("child")))
+        if not meta:
+            os.unlink(os.path.join(scratch.store, "child.meta.json"))
+        repaired = scratch.run("--json", "doctor", "child", "--repair")
+        made = repaired.json["repaired_as"]
+        ok(repaired.code == 0 and made and repaired.json["copied"], f"{name}: it is repaired", repaired)
+        equal([row["content"] for row in scratch.run("--json", "show", made).rows], right, f"{name}: with all it inherits")
+        equal(scratch.run("doctor", made).code, 0, f"{name}: and is healthy")
+        equal(scratch.run("--json", "doctor", "child", "--repair").json["repaired_as"], made, f"{name}: once")
+
 # A backup says what is not in it, keeps what an earlier one had of that, and copies everything else.
 with Scratch() as scratch:
     say(scratch, "main", 2)
