@@ -13,6 +13,7 @@
 #include "store/log_internal.h"
 #include "store/store_internal.h"
 #include "store/token_sums.h"
+#include "store/trial.h"
 
 #define UNLOCKED_AGE_NS (INT64_C(60) * 1000000000) /* a temporary file that nobody locks is left over when so old */
 
@@ -260,6 +261,11 @@ static int check_cache_name(const struct folder *folder, const char *name)
 
 	if (name[0] == '.' && ends_with(name, ".tmp"))
 		return leftover(folder, name, "while it wrote a cache");
+	if (trial_is_left(platform, folder->dir, name, folder->check->mend)) {
+		snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
+		return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
+			"left by a process that was killed while it tried something out (resume-test); nothing reads it.");
+	}
 	if (!cached_session(name, id) || store_has(folder->store, slice_of(id)))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);

@@ -20,10 +20,10 @@ int store_cache_dir(const struct store *store, bool make)
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 	int dir = platform->open_at(platform->context, store->dir, STORE_CACHE_NAME, flags, 0);
 
-	if (dir == -ENOENT && make &&
-		platform->make_dir_at(platform->context, store->dir, STORE_CACHE_NAME, 0700) == 0)
-		dir = platform->open_at(platform->context, store->dir, STORE_CACHE_NAME, flags, 0);
-	return dir;
+	if (dir != -ENOENT || !make)
+		return dir;
+	int rc = platform->make_dir_at(platform->context, store->dir, STORE_CACHE_NAME, 0700);
+	return rc < 0 && rc != -EEXIST ? rc : platform->open_at(platform->context, store->dir, STORE_CACHE_NAME, flags, 0);
 }
 
 static void mark_name(const char *id, char ret_name[LOG_NAME_BYTES])
