@@ -112,6 +112,22 @@ int action_find(struct store *store, struct slice key, struct arena *arena, stru
 int action_list(struct store *store, struct slice prefix, enum action_state state, struct arena *arena,
 	struct action_record **ret_records, size_t *ret_count, struct bobbin_error *error);
 
+/*
+ * The journal of `from` as it was at an instant, written into `to`, a store that has none yet (NULL: only looked through);
+ * `from` is only read.
+ *
+ * A row keeps its last beginning and its end, nothing of what was before. So what was begun later is left out; what had not
+ * ended is unknown there, since nobody holds it; and what was begun again later is unknown too, because how it stood then is
+ * not recorded. `place` may know better: 1 it had ended by then as it says, 0 it came later, -1 ask the clock.
+ */
+struct actions_as_of {
+	int64_t until_ns; /* since 1970, UTC; inclusive */
+	int (*place)(void *data, const struct action_record *record); /* as it is now; NULL: ask the clock */
+	void *data;
+};
+int actions_copy(struct store *from, struct store *to, const struct actions_as_of *as_of, uint64_t *ret_copied,
+	struct bobbin_error *error);
+
 /* "done", "unknown", … */
 const char *action_state_text(enum action_state state);
 

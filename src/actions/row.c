@@ -96,6 +96,47 @@ int row_find(sqlite3 *database, struct slice key, struct arena *arena, struct ac
 	return code;
 }
 
+/* 1: the table is there. */
+static int has_table(sqlite3 *database, struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	int code = database_prepare(
+		database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'actions'", &statement, error);
+
+	if (code < 0)
+		return code;
+	code = database_step(statement, error);
+	sqlite3_finalize(statement);
+	return code;
+}
+
+int row_each(sqlite3 *database, int (*each)(void *data, const struct action_record *record, struct bobbin_error *error),
+	void *data, struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct action_record record;
+	sqlite3_stmt *statement;
+	int code = has_table(database, error);
+
+	if (code <= 0)
+		return code;
+	code = database_prepare(
+		database, "SELECT " COLUMNS ", result FROM actions ORDER BY begun_ns, key", &statement, error);
+	if (code < 0)
+		return code;
+	while ((code = database_step(statement, error)) == 1) {
+		arena_reset(&arena);
+		code = read_row(statement, true, &arena, &record, error);
+		if (code == 1)
+			code = each(data, &record, error);
+		if (code)
+			break;
+	}
+	sqlite3_finalize(statement);
+	arena_release(&arena);
+	return code;
+}
+
 int row_write(sqlite3 *database, const struct action_record *record, struct bobbin_error *error)
 {
 	sqlite3_stmt *statement;

@@ -13,6 +13,11 @@ int actions_open(struct store *store, bool create, sqlite3 **ret_database, struc
 int row_find(sqlite3 *database, struct slice key, struct arena *arena, struct action_record *ret_record,
 	struct bobbin_error *error);
 
+/* Every row, the oldest first, with its result; what `each` returns other than 0 ends it. A record lives until `each` returns. A
+ * database in which nobody has made the table has none. */
+int row_each(sqlite3 *database, int (*each)(void *data, const struct action_record *record, struct bobbin_error *error),
+	void *data, struct bobbin_error *error);
+
 /* Writes the row of record->key as a whole, in one durable transaction. */
 int row_write(sqlite3 *database, const struct action_record *record, struct bobbin_error *error);
 
