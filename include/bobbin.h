@@ -1502,6 +1502,107 @@ BOBBIN_API void bobbin_cancel(bobbin_turn *turn);
 /* Ends it and gives the turn lock back; a turn that is not done is cancelled. NULL is allowed. */
 BOBBIN_API void bobbin_turn_free(bobbin_turn *turn);
 
+/* ---- Resume tests: can a fresh conversation finish the task? ----------------------------------------------------- */
+
+/*
+ * A recorded task, cut in the middle, and a new conversation that is told its goal (the first thing a person said on the line;
+ * of a routine: in its newest run), the record of what was done before the cut, and nothing else; with the workspace and the
+ * journal of actions as they were then. It tells whether what outlives a conversation is enough to go on from.
+ *
+ *	bobbin_resume_open(session, model, &options, &resume, &error);
+ *	while ((rc = bobbin_resume_next(resume, 100, &event, &error)) != 0 && (rc > 0 || rc == BOBBIN_ETIMEOUT))
+ *		if (rc > 0 && event->type == BOBBIN_EVENT_CALL)   // a tool that only the host can run
+ *			bobbin_resume_result(resume, event->id, text, len, is_error, &error);
+ *	report = bobbin_resume_report(resume);
+ *	bobbin_resume_close(resume);
+ *
+ * The recorded session, its files and its journal are only read. The conversation goes on in a private store in the caches of
+ * this one, which bobbin_resume_close removes; what a process leaves there that was killed, the next bobbin_resume_open or
+ * bobbin_repair_store takes away. No effect is made: it is written into the private journal and answered with the recorded
+ * result of an equal call. Of the other calls, tools of bobbin_tools run on the private workspace (recall finds what was
+ * before the cut); a tool of the user's that is a command is the host's to run; any other is answered with the recorded
+ * result of an equal call, after the cut rather than before it, and the host is asked if there is none.
+ *
+ * Files are as the log says. The journal is as the log says for calls of this session; for other keys its times decide.
+ */
+enum bobbin_resume_without { /* what the conversation does not get, to see what it needs */
+	BOBBIN_RESUME_RECORD = 1,
+	BOBBIN_RESUME_FILES = 2,
+	BOBBIN_RESUME_ACTIONS = 4,
+};
+
+struct bobbin_resume_options {
+	size_t size;
+	double at;     /* where it is cut, as a share of the task's messages, between rounds; 0: 0.5 */
+	int without;   /* enum bobbin_resume_without, added up */
+	const struct bobbin_window_options *window; /* budget, system prompt, tools; NULL: bobbin_tools, the model's window. Tools
+	                * of the recorded task that are not among them are offered as well, with the arguments they had */
+	const bobbin_commands *commands; /* the user's tools; must outlive the resume test; NULL: none */
+	const char *checklist;   /* the file whose items tell that all is done; NULL: those in which the recorded task checked
+	                          * something off, or else all files that have items */
+	uint64_t calls_max;      /* calls of the model, after which it is stopped; 0: 50 and twice what was recorded */
+	int64_t idle_timeout_ms; /* as of a turn */
+};
+#define BOBBIN_RESUME_OPTIONS_INIT {sizeof(struct bobbin_resume_options), 0.0, 0, NULL, NULL, NULL, 0, 0}
+
+struct bobbin_resume_report {
+	const char *cut;            /* the last message before it */
+	uint64_t messages;          /* of the task before the cut */
+	uint64_t messages_left;     /* of the recorded task after it */
+	uint64_t person_left;       /* of those, a person's: they are not said again */
+	uint64_t calls_left;        /* of those, calls of tools */
+	uint64_t effects_left;      /* of those, effects */
+	uint64_t files, actions;    /* that the conversation began with */
+	uint64_t record_tokens;
+
+	int finished;
+	const char *judged_by;      /* how that is known: "checklist" (no item is open) or "answer" (there is no list; it ended by
+	                             * itself) */
+	uint64_t items, items_open; /* of the checklist, now */
+	const char *ended;          /* "": it goes on; "answer"; "limit": too many calls or rounds; "error" */
+
+	uint64_t requests, calls;
+	uint64_t looked;            /* of the calls: of list_files, read_file, recall, once, which is how a task is taken up */
+	uint64_t seen;              /* of those: that showed the same as before the cut */
+	uint64_t played;            /* answered with what was recorded */
+	uint64_t effects;           /* that would have been made */
+	uint64_t effects_twice;     /* of those: with the arguments of one that was made or begun before */
+	uint64_t redone;            /* calls that do not only look, and no effects, equal to one before the cut that had its result */
+	const char *first_twice, *first_redone; /* "notify {…}"; "" */
+	uint64_t input_tokens, cached_tokens, output_tokens; /* as the provider reports them */
+	int reported;               /* 0: it has reported nothing */
+	const char *answer;         /* what the model said last */
+	const char *workspace;      /* the folder of its files; there until bobbin_resume_close */
+};
+
+/* A resume test at one place. */
+typedef struct bobbin_resume bobbin_resume;
+
+/*
+ * Cuts, copies, and asks the model for the first time (the answer comes with bobbin_resume_next). The session may be open for
+ * reading only, its store may not; both and the model must outlive the resume test. BOBBIN_ENOTFOUND: nobody said anything in
+ * this session. BOBBIN_EREADONLY, BOBBIN_ECORRUPT (the content of a file is gone), and errors of a turn.
+ */
+BOBBIN_API int bobbin_resume_open(bobbin_session *session, bobbin_model *model,
+	const struct bobbin_resume_options *options, bobbin_resume **ret_resume, struct bobbin_error *error);
+
+/*
+ * As bobbin_turn_next. 1 and an event; of calls only those that the host has to answer; 0: it has ended, also because a limit
+ * was reached; BOBBIN_ETIMEOUT: call again; or an error, after which it is over.
+ */
+BOBBIN_API int bobbin_resume_next(bobbin_resume *resume, int64_t timeout_ms, const struct bobbin_event **ret_event,
+	struct bobbin_error *error);
+
+/* Answers a call that was handed out. */
+BOBBIN_API int bobbin_resume_result(bobbin_resume *resume, const char *call_id, const char *text, size_t len, int is_error,
+	struct bobbin_error *error);
+
+/* How far it is; at any time. Whether it is finished is looked up in its files each time. Lives until the next call. */
+BOBBIN_API const struct bobbin_resume_report *bobbin_resume_report(bobbin_resume *resume);
+
+/* Ends it and removes the private store. NULL is allowed. */
+BOBBIN_API void bobbin_resume_close(bobbin_resume *resume);
+
 #ifdef __cplusplus
 }
 #endif

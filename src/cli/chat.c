@@ -292,6 +292,15 @@ static int open_model(const struct arguments *arguments, bobbin_model **ret_mode
 	return 0;
 }
 
+/* Commands are told where the session's files are, whatever folder they go to. */
+static void find_workspace(struct talk *talk)
+{
+	char *store = realpath(store_path(talk->arguments), NULL);
+	if (store && asprintf(&talk->tools.workspace, "%s/%s", store, bobbin_session_info(talk->session)->id) < 0)
+		talk->tools.workspace = NULL;
+	free(store);
+}
+
 static int open_talk(const struct arguments *arguments, const char *id, bool create, struct talk *talk)
 {
 	int rc = window_options_read(arguments, &talk->window);
@@ -307,7 +316,11 @@ static int open_talk(const struct arguments *arguments, const char *id, bool cre
 	rc = open_model(arguments, &talk->model);
 	if (!rc)
 		rc = open_deriver(arguments, &talk->deriver);
-	return rc ? rc : open_session(arguments, id, create, false, &talk->store, &talk->session);
+	if (!rc)
+		rc = open_session(arguments, id, create, false, &talk->store, &talk->session);
+	if (!rc)
+		find_workspace(talk);
+	return rc;
 }
 
 static void close_talk(struct talk *talk)

@@ -41,6 +41,7 @@ struct arguments {
 	int64_t grace; /* minutes; -1: not given */
 	bool retry_safe, happened, not_happened;
 	const char *check, *reference, *result_file;
+	const char *without, *checklist, *done;
 	const char *session, *model, *system_file, *tools_file, *run, *routine;
 	const char *owner, *title, *from, *to, *at, *expect, *format, *id, *dialect, *encoding, *deriver,
 		*deriver_model, *record_file, *prices_file;
@@ -121,6 +122,8 @@ const char *messages_text(const struct bobbin_session_info *info);
  * printed. */
 int read_input(const char *name, char **ret_data, size_t *ret_len);
 
+/* --store, BOBBIN_STORE, or .sessions. */
+const char *store_path(const struct arguments *arguments);
 int open_store(const struct arguments *arguments, bool create, bobbin_store **ret_store);
 /* Opens store and session; both are closed again on failure. */
 int open_session(const struct arguments *arguments, const char *id, bool create, bool read_only,
@@ -175,6 +178,7 @@ int command_verify(const struct arguments *arguments);
 int command_search(const struct arguments *arguments);
 int command_recall(const struct arguments *arguments);
 int command_work(const struct arguments *arguments);
+int command_resume_test(const struct arguments *arguments);
 int command_simulate(const struct arguments *arguments);
 int command_import(const struct arguments *arguments);
 int command_doctor(const struct arguments *arguments);

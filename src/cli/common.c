@@ -9,17 +9,20 @@
 #include <string.h>
 #include <unistd.h>
 
+const char *store_path(const struct arguments *arguments)
+{
+	const char *path = arguments->store ? arguments->store : getenv("BOBBIN_STORE");
+	return path && *path ? path : ".sessions";
+}
+
 int open_store(const struct arguments *arguments, bool create, bobbin_store **ret_store)
 {
 	struct bobbin_store_options options = BOBBIN_STORE_OPTIONS_INIT;
 	struct bobbin_error error;
-	const char *path = arguments->store ? arguments->store : getenv("BOBBIN_STORE");
-	if (!path || !*path)
-		path = ".sessions";
 	options.must_exist = !create;
 	options.force_file_system = arguments->force_file_system;
 	options.sync = arguments->sync_none ? BOBBIN_SYNC_NONE : BOBBIN_SYNC_FULL;
-	if (bobbin_store_open(path, &options, ret_store, &error) < 0)
+	if (bobbin_store_open(store_path(arguments), &options, ret_store, &error) < 0)
 		return fail(&error);
 	return 0;
 }

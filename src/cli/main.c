@@ -21,8 +21,9 @@ const struct command commands[] = {
 		"else with a marked one. The model is offered recall, list_files, read_file, write_file, check_off, "
 		"once, memory_search, memory_add (what you typed is kept as you typed it; what the model words itself waits "
 		"for bobbin memory keep) and note, and the tools of --tools. One of those is a command if its definition says "
-		"\"bobbin\":{\"command\":[\"./send.sh\"],\"effect\":true}: arguments on stdin, result on stdout; with "
-		"an effect it happens once for each call of the turn, whatever is killed (key SESSION/TURN/TOOL#N).",
+		"\"bobbin\":{\"command\":[\"./send.sh\"],\"effect\":true}: arguments on stdin, result on stdout, the session's "
+		"files in $BOBBIN_WORKSPACE; with an effect it happens once for each call of the turn, whatever is killed (key "
+		"SESSION/TURN/TOOL#N).",
 		"session owner title segment-bytes redact-on-write run routine deriver deriver-model no-compaction "
 		"idle-timeout " BUDGET,
 		0, 1, command_chat},
@@ -123,6 +124,16 @@ const struct command commands[] = {
 		"{\"NAME\":{\"cache_write\":1.25,\"cache_read\":0.1,"
 		"\"output\":5}}, in the same unit.",
 		"session prices " BUDGET, 0, 1, command_simulate},
+	{"resume-test", "resume-test [SESSION] [--at 0.25,0.5,0.75]",
+		"can a fresh conversation finish the task from files and actions alone?",
+		"At each place a new conversation is told the goal and the record of what was done so far, with the files "
+		"and the journal of actions as they were, on copies; nothing of the session is touched. Tools of bobbin's run, and "
+		"commands of --tools without an effect; no effect is ever made. Other calls are answered with what was recorded. "
+		"It is finished when the checklist has no open item (--checklist, or the file in which the session checked off), "
+		"when --done says so, or, without both, when the model ends. redone: calls made before the cut already; twice: "
+		"effects. --without tells what it needs. Exit code 1 if it does not finish or makes an effect twice.",
+		"session at without checklist done limit idle-timeout " BUDGET,
+		0, 1, command_resume_test},
 	{"tokens", "tokens [--encoding E | --model M] FILE…", "count tokens of files",
 		"Exact for o200k_base and cl100k_base and the models that use them; estimated for others, "
 		"and said so.",

@@ -21,10 +21,11 @@
 #define OUTPUT_MAX ((size_t)4 << 20) /* of a result; more is read and cut */
 #define POLL_MS 50
 #define KEY_VARIABLE "BOBBIN_ACTION_KEY"
+#define WORKSPACE_VARIABLE "BOBBIN_WORKSPACE"
 
 struct run {
 	const struct bobbin_command *command;
-	const char *arguments, *key;
+	const char *arguments, *key, *workspace;
 	int lock; /* inherited by the command; -1: none */
 	char *output;
 	size_t len;
@@ -41,6 +42,8 @@ static void become(const struct run *run, int in, int out, int started)
 		fcntl(run->lock, F_SETFD, 0);
 	if (run->key)
 		setenv(KEY_VARIABLE, run->key, 1);
+	if (run->workspace)
+		setenv(WORKSPACE_VARIABLE, run->workspace, 1);
 	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execvp(run->command->words[0], (char *const *)(uintptr_t)run->command->words);
 	int why = errno;
@@ -257,10 +260,10 @@ static int run_once(bobbin_store *store, struct run *run, char **ret_text)
 	return is_error;
 }
 
-int tool_command_run(bobbin_store *store, bobbin_session *session, const struct bobbin_command *command,
-	const char *call_id, const char *arguments, char **ret_text)
+int tool_command_run(const struct chat_tools *tools, bobbin_store *store, bobbin_session *session,
+	const struct bobbin_command *command, const char *call_id, const char *arguments, char **ret_text)
 {
-	struct run run = {.command = command, .arguments = arguments, .lock = -1};
+	struct run run = {.command = command, .arguments = arguments, .workspace = tools->workspace, .lock = -1};
 	struct bobbin_error error;
 	char *key = NULL;
 	int is_error;

@@ -46,6 +46,7 @@ void chat_tools_close(struct chat_tools *tools)
 {
 	bobbin_commands_close(tools->commands);
 	free(tools->json);
+	free(tools->workspace);
 }
 
 static int run_note(const char *arguments, char **ret_text)
@@ -62,6 +63,13 @@ static int run_note(const char *arguments, char **ret_text)
 	return 0;
 }
 
+bool chat_tool_is_known(const struct chat_tools *tools, const char *name)
+{
+	const struct bobbin_command *command = bobbin_commands_find(tools->commands, name);
+
+	return command ? command->words[0] && !command->effect : strcmp(name, "note") == 0;
+}
+
 int chat_tool_run(const struct chat_tools *tools, bobbin_store *store, bobbin_session *session, const char *call_id,
 	const char *name, const char *arguments, char **ret_text)
 {
@@ -72,7 +80,7 @@ int chat_tool_run(const struct chat_tools *tools, bobbin_store *store, bobbin_se
 
 	*ret_text = NULL;
 	if (command)
-		return tool_command_run(store, session, command, call_id, arguments, ret_text);
+		return tool_command_run(tools, store, session, command, call_id, arguments, ret_text);
 	if (strcmp(name, "note") == 0)
 		return run_note(arguments, ret_text);
 	if (tools->no_facts && is_ours_of_facts(tools, name))

@@ -91,6 +91,10 @@ int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked,
 	"[outcome unknown: this was begun and no result was recorded, so it may have happened; check before "       \
 	"doing it again]"
 
+/* recall.c: bobbin_session_recall as of a message of the line; NULL: its end. */
+int recall_until(bobbin_session *session, const char *query, size_t limit, const char *until,
+	bobbin_recall **ret_recall, struct bobbin_error *error);
+
 /* messages.c: a message's text as a person reads it: texts, calls in a short
  * form, images by name. */
 int message_add_readable(const struct message *message, struct arena *arena, struct buffer *out);

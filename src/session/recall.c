@@ -204,8 +204,9 @@ static bool read_range(bobbin_session *session, struct slice text, char *ret_fro
 	return true;
 }
 
-static int recall_range(bobbin_session *session, const char *from, const char *to, bobbin_recall *recall,
-	struct bobbin_error *error)
+/* Up to the message at `last` on the line. */
+static int recall_range(bobbin_session *session, const char *from, const char *to, uint64_t last,
+	bobbin_recall *recall, struct bobbin_error *error)
 {
 	struct bobbin_messages_options options = BOBBIN_MESSAGES_OPTIONS_INIT;
 	const struct bobbin_message *message;
@@ -215,7 +216,8 @@ static int recall_range(bobbin_session *session, const char *from, const char *t
 	int rc = bobbin_messages_open(session, &options, &messages, error);
 	if (rc < 0)
 		return rc;
-	while (recall->count < RECALL_RANGE_MAX && (rc = bobbin_messages_next(messages, &message, error)) > 0)
+	while (recall->count < RECALL_RANGE_MAX && (rc = bobbin_messages_next(messages, &message, error)) > 0 &&
+		message->position <= last)
 		if ((rc = add_hit(recall, message, 2.0, 0)) < 0) {
 			error_set(error, rc, "out of memory");
 			break;
@@ -224,13 +226,15 @@ static int recall_range(bobbin_session *session, const char *from, const char *t
 	return rc < 0 ? rc : 0;
 }
 
-static int recall_words(bobbin_session *session, const struct query *query, size_t limit,
+static int recall_words(bobbin_session *session, const struct query *query, size_t limit, const char *until,
 	bobbin_recall *recall, struct bobbin_error *error)
 {
+	struct bobbin_messages_options options = BOBBIN_MESSAGES_OPTIONS_INIT;
 	const struct bobbin_message *message;
 	bobbin_messages *messages;
 	size_t at;
-	int rc = bobbin_messages_open(session, NULL, &messages, error);
+	options.to = until;
+	int rc = bobbin_messages_open(session, &options, &messages, error);
 	if (rc < 0)
 		return rc;
 	while ((rc = bobbin_messages_next(messages, &message, error)) > 0) {
@@ -247,28 +251,54 @@ static int recall_words(bobbin_session *session, const struct query *query, size
 	return rc < 0 ? rc : 0;
 }
 
-int bobbin_session_recall(bobbin_session *session, const char *query, size_t limit,
+/* Where a message stands on the line; NULL: behind its end. */
+static int position_of(bobbin_session *session, const char *id, uint64_t *ret_position, struct bobbin_error *error)
+{
+	struct log_node node;
+	uint32_t number;
+	*ret_position = UINT64_MAX - 1;
+	if (!id)
+		return 0;
+	int rc = log_find(session->log, slice_of(id), &number, error);
+	if (!rc && (rc = log_node(session->log, number, &node)) < 0)
+		error_set(error, rc, "message %.60s cannot be read", id);
+	if (!rc)
+		*ret_position = node.depth;
+	return rc;
+}
+
+int recall_until(bobbin_session *session, const char *query, size_t limit, const char *until,
 	bobbin_recall **ret_recall, struct bobbin_error *error)
 {
 	char from[PATH_ID_BYTES], to[PATH_ID_BYTES];
 	struct query parts;
+	uint64_t last;
 	int rc = SESSION_CHECK(session, error);
 	if (rc < 0)
 		return rc;
 	if (!query || !*query)
 		return error_set(error, BOBBIN_EINVAL, "recall needs words, a message id or a range of ids");
+	rc = position_of(session, until, &last, error);
+	if (rc < 0)
+		return rc;
 	bobbin_recall *recall = mem_alloc_zero(sizeof(*recall));
 	if (!recall)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	query_read(query, &parts);
 	limit = !limit ? RECALL_DEFAULT : limit > RECALL_MAX ? RECALL_MAX : limit;
 	if (read_range(session, parts.whole, from, to))
-		rc = recall_range(session, from, to, recall, error);
+		rc = recall_range(session, from, to, last, recall, error);
 	else
-		rc = recall_words(session, &parts, limit, recall, error);
+		rc = recall_words(session, &parts, limit, until, recall, error);
 	if (rc < 0)
 		bobbin_recall_free(recall);
 	else
 		*ret_recall = recall;
 	return rc;
+}
+
+int bobbin_session_recall(bobbin_session *session, const char *query, size_t limit,
+	bobbin_recall **ret_recall, struct bobbin_error *error)
+{
+	return recall_until(session, query, limit, NULL, ret_recall, error);
 }

@@ -6,6 +6,7 @@
 #include "actions/actions.h"
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "session/checklist.h"
 #include "session/tools.h"
 #include "session/workspace.h"
 
@@ -115,53 +116,19 @@ static int run_write(struct call *call)
 
 /* ---- Checking off ---- */
 
-/* An item of a list: "- [ ] text", also with * or + and indented. */
-struct item {
-	size_t box; /* where the character between the brackets stands */
-	bool done;
-	struct slice text;
-};
-
-static struct slice trim(struct slice text)
-{
-	while (text.len && (text.data[0] == ' ' || text.data[0] == '\t'))
-		text.data++, text.len--;
-	while (text.len && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t' ||
-				   text.data[text.len - 1] == '\r'))
-		text.len--;
-	return text;
-}
-
-/* Whether the line at `start` is one; `*end`: where the next line begins. */
-static bool item_at(struct slice content, size_t start, size_t *ret_end, struct item *item)
-{
-	const char *stop = memchr(content.data + start, '\n', content.len - start);
-	struct slice line = {content.data + start, stop ? (size_t)(stop - content.data) - start : content.len - start};
-
-	*ret_end = start + line.len + (stop != NULL);
-	line = trim(line);
-	if (line.len < 5 || !strchr("-*+", line.data[0]) || line.data[1] != ' ' || line.data[2] != '[' ||
-		!strchr(" xX", line.data[3]) || line.data[4] != ']')
-		return false;
-	item->box = (size_t)(line.data + 3 - content.data);
-	item->done = line.data[3] != ' ';
-	item->text = trim((struct slice){line.data + 5, line.len - 5});
-	return true;
-}
-
 struct search {
-	struct item found, next; /* next: the first open one that is not it */
+	struct checklist_item found, next; /* next: the first open one that is not it */
 	size_t equal, holding, open, all;
 	bool has_next;
 };
 
 static void find_item(struct slice content, struct slice wanted, struct search *search)
 {
-	struct item item, holding = {0};
+	struct checklist_item item, holding = {0};
 
 	*search = (struct search){0};
 	for (size_t at = 0; at < content.len;) {
-		if (!item_at(content, at, &at, &item))
+		if (!checklist_item_at(content, at, &at, &item))
 			continue;
 		search->all++;
 		search->open += !item.done;
@@ -177,7 +144,7 @@ static void find_item(struct slice content, struct slice wanted, struct search *
 	if (!search->equal && search->holding == 1)
 		search->found = holding;
 	for (size_t at = 0; at < content.len && !search->has_next;)
-		if (item_at(content, at, &at, &item) && !item.done && item.box != search->found.box) {
+		if (checklist_item_at(content, at, &at, &item) && !item.done && item.box != search->found.box) {
 			search->next = item;
 			search->has_next = true;
 		}
@@ -218,7 +185,7 @@ static int run_check_off(struct call *call)
 
 	if (!rc)
 		rc = tool_need(call, "item", &item);
-	if (!rc && !(item = trim(item)).len)
+	if (!rc && !(item = checklist_trim(item)).len)
 		rc = error_set(call->error, BOBBIN_EINPUT, "which item?");
 	if (!rc)
 		rc = workspace_read(call->session, path, &content, call->error);

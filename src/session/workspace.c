@@ -259,6 +259,51 @@ int workspace_follow(bobbin_session *session, struct bobbin_error *error)
 	return workspace_sync(session, false, NULL, NULL, error);
 }
 
+/* ---- Files of another session ---- */
+
+static int take_one(bobbin_session *session, bobbin_session *from, int hold, const struct file_version *file,
+	struct bobbin_error *error)
+{
+	struct buffer content = BUFFER_INIT((size_t)LIMIT_FILE_BYTES + 1);
+	char digest[SHA256_HEX_BYTES];
+	int rc = blob_read(from->store->store, slice_of(file->digest), &content, error);
+
+	if (!rc)
+		rc = blob_write(session->store->store, hold, buffer_slice(&content), is_durable(session), digest, error);
+	if (!rc)
+		rc = append_version(session, file->path, digest, content.len, "host", error);
+	buffer_release(&content);
+	return rc;
+}
+
+int workspace_take_over(bobbin_session *session, bobbin_session *from, uint32_t head, uint64_t *ret_files,
+	struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct file_version *versions;
+	size_t count = 0;
+	uint64_t files = 0;
+	int hold = -1, rc = versions_read(from, head, &arena, &versions, &count, error);
+
+	if (!rc)
+		rc = blob_hold(session->store->store, &hold, error);
+	for (size_t at = 0; !rc && at < count;) {
+		struct file_state state = versions_state(versions, count, at);
+		at = state.next;
+		if (!state.target)
+			continue;
+		rc = take_one(session, from, hold, state.target, error);
+		files += !rc;
+	}
+	blob_let_go(session->store->store, hold);
+	arena_release(&arena);
+	if (!rc) /* the folder is made of what the log says */
+		rc = workspace_sync(session, false, NULL, NULL, error);
+	if (!rc)
+		*ret_files = files;
+	return rc;
+}
+
 /* ---- Writing and reading ---- */
 
 static int check_path(struct slice path, char ret_path[LIMIT_FILE_PATH_BYTES + 1], struct bobbin_error *error)

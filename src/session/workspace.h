@@ -109,6 +109,11 @@ int workspace_sync(bobbin_session *session, bool make, struct folder *ret_folder
 /* The same if there are files at all, for turns and moves of the head; failure changes nothing there, and is told. */
 int workspace_follow(bobbin_session *session, struct bobbin_error *error);
 
+/* Takes over the files that another session, perhaps of another store, had at `head`, into one that has none yet. Of a path
+ * whose content is gone or damaged, that error. */
+int workspace_take_over(bobbin_session *session, bobbin_session *from, uint32_t head, uint64_t *ret_files,
+	struct bobbin_error *error);
+
 int workspace_put(bobbin_session *session, struct slice path, struct slice content, const char *by,
 	struct bobbin_error *error);
 int workspace_remove(bobbin_session *session, struct slice path, const char *by, struct bobbin_error *error);
