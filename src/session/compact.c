@@ -442,6 +442,8 @@ static int climb_ladder(struct climb *climb, struct bobbin_error *error)
 {
 	struct bobbin_error why = {0};
 	size_t floor_position;
+	if (climb->plan->shown.count == 0)
+		return nothing(climb->compaction, error, "nothing to do: there are no messages");
 	if (!climb->request->force && !climb->plan->window.over_trigger)
 		return nothing(climb->compaction, error, "nothing to do: the view is below the trigger");
 	if (!climb->request->force && is_stopped(climb))

@@ -10,7 +10,7 @@ from harness import BOBBIN, Scratch, done, equal, ok, skip
 
 POINTS = ["posix/io/rw/write", "posix/io/rw/write/reduce", "posix/io/rw/pread", "posix/io/rw/pread/reduce",
           "posix/io/sync/fdatasync", "posix/io/sync/fsync", "posix/mm/malloc"]
-TIMES = 60 if os.environ.get("BOBBIN_SOAK") else 10
+TIMES = max(10, int(60 * float(os.environ["BOBBIN_SOAK"]))) if os.environ.get("BOBBIN_SOAK") else 10
 
 
 def failing(scratch, point, probability, *words, input=b""):

@@ -26,6 +26,7 @@
 #include "sim/random.h"
 #include "store/store_internal.h"
 #include "support/scratch.h"
+#include "support/soak.h"
 
 #define STEPS 250
 #define STEPS_SOAK 6000
@@ -588,9 +589,8 @@ static uint64_t harm_for(uint64_t seed, unsigned steps)
 static void caches_harmed_by_another_process__the_answers_are_those_of_untouched_ones(void **state)
 {
 	(void)state;
-	const char *seed_text = getenv("SEED"), *n = getenv("N");
-	uint64_t seed = seed_text && *seed_text ? strtoull(seed_text, NULL, 10) : 1, harms = 0;
-	unsigned long steps = n && *n ? strtoul(n, NULL, 10) : getenv("BOBBIN_SOAK") ? STEPS_SOAK : STEPS;
+	uint64_t seed = soak_seed(1), harms = 0;
+	unsigned long steps = soak_count(STEPS, STEPS_SOAK);
 
 	for (unsigned long done = 0; done < steps; done += STEPS_A_STORE, seed++) {
 		print_message("# seed %llu\n", (unsigned long long)seed);
@@ -645,7 +645,7 @@ static char *read_whole(const char *path, size_t *ret_len)
 
 static bool is_tried(size_t len, size_t size)
 {
-	return getenv("BOBBIN_SOAK") || len % CUTS_APART == 0 || len < 2 || len + 2 > size;
+	return soak_is_on() || len % CUTS_APART == 0 || len < 2 || len + 2 > size;
 }
 
 /* Cut at every byte below handles that are open. */

@@ -592,10 +592,24 @@ static void b12_rules_stay_word_for_word(void **state)
 	bobbin_session_close(session);
 }
 
+/* Taken back to before the first message: nothing to do is no error. */
+static void a_line_without_messages__nothing_to_do(void **state)
+{
+	(void)state;
+	struct bobbin_window_options window = history_of(8000);
+	bobbin_session *session = five_messages("main");
+	assert_int_equal(bobbin_session_rewind(session, "", NULL, NULL), 0);
+	const struct compacted *compacted = compact(session, &window, NULL);
+	assert_false(compacted->done);
+	assert_string_equal(compacted->report.reason, "nothing to do: there are no messages");
+	bobbin_session_close(session);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(a_line_without_messages__nothing_to_do),
 		TEST(worked_example__two_rounds_and_a_record),
 		TEST(five_messages__record_is_the_first_part_of_m04),
 		TEST(five_messages__m04_or_what_is_before_it_edited_by_hand),

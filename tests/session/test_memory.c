@@ -71,6 +71,7 @@ static void every_allocation_failing(void **state)
 		assert_int_equal(report.live, 0);
 		if (!report.failed) {
 			assert_int_equal(rc, 0);
+			print_message("# %llu allocations failed, one each\n", (unsigned long long)tried);
 			break;
 		}
 		if (*acknowledged) { /* what was said to be durable is there */

@@ -158,7 +158,7 @@ static void every_window__accepted_and_answered(void **state)
 			closedir(dir);
 	}
 	model_free(mock);
-	print_message("%zu plans in three dialects, %zu below the floor, %zu answers\n", plans, refusals, answers);
+	print_message("# %zu plans in three dialects, %zu below the floor, %zu answers\n", plans, refusals, answers);
 	assert_true(plans > 100);
 	assert_int_equal(answers, plans * 3);
 }

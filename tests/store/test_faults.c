@@ -177,7 +177,7 @@ static void faults__nth_allocation(void **state)
 			break;
 		}
 	}
-	print_message("%lu places\n", (unsigned long)tried);
+	print_message("# %lu places\n", (unsigned long)tried);
 	assert_true(tried > 50);
 }
 
@@ -204,7 +204,7 @@ static void faults__nth_call_of_any_kind(void **state)
 				break;
 		}
 	}
-	print_message("%lu places\n", (unsigned long)tried);
+	print_message("# %lu places\n", (unsigned long)tried);
 	assert_true(tried > 200);
 }
 

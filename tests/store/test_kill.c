@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "sim/random.h"
+#include "support/soak.h"
 
 #define WRITERS 4
 #define SESSIONS 2
@@ -238,9 +239,8 @@ static void kill_many(struct scene *scene, uint64_t kills)
 static void killed_writers__what_was_acknowledged_is_there_once_and_in_order(void **state)
 {
 	(void)state;
-	const char *seed = getenv("SEED"), *n = getenv("N");
-	uint64_t kills = n && *n ? strtoull(n, NULL, 10) : getenv("BOBBIN_SOAK") ? KILLS_SOAK : KILLS;
-	struct scene scene = {.random = {seed && *seed ? strtoull(seed, NULL, 10) : 1}};
+	uint64_t kills = soak_count(KILLS, KILLS_SOAK);
+	struct scene scene = {.random = {soak_seed(1)}};
 
 	for (uint32_t i = 0; i < WRITERS; i++)
 		assert_non_null(scene.seqs[i] = calloc(RECORDS_MAX, sizeof(uint64_t)));

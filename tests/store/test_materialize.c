@@ -381,7 +381,7 @@ static void materialize__nth_call_fails_or_is_the_last(void **state)
 				break;
 			}
 		}
-	print_message("%lu places\n", (unsigned long)tried);
+	print_message("# %lu places\n", (unsigned long)tried);
 	assert_true(tried > 100);
 }
 

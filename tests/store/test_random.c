@@ -2,6 +2,7 @@
 /* Logs damaged at random: they open or say why not, an append to them is found again, nothing crashes.
  * SEED repeats a run, N sets how long it is. */
 #include "store_test.h"
+#include "support/soak.h"
 
 static uint64_t random_state;
 
@@ -127,20 +128,20 @@ static void random__damaged_logs_open_or_say_why(void **state)
 	(void)state;
 	struct world world;
 	size_t len;
-	const char *seed = getenv("SEED");
-	random_state = seed ? strtoull(seed, NULL, 10) : 20260904;
+	random_state = soak_seed(20260904);
 	print_message("SEED=%llu\n", (unsigned long long)random_state);
 	world_open(&world, STORE_SYNC_NONE);
 	char *text = make_log(&world, &len);
 	char *copy = malloc(2 * len);
 	assert_non_null(copy);
-	const char *rounds = getenv("N");
-	for (int left = rounds ? atoi(rounds) : getenv("BOBBIN_SOAK") ? 100000 : 1500; left > 0; left--) {
+	uint64_t rounds = soak_count(1500, 100000);
+	for (uint64_t left = rounds; left > 0; left--) {
 		memcpy(copy, text, len);
 		size_t damaged = damage(copy, len, 2 * len);
 		scratch_write(world.dir, "main.jsonl", copy, damaged);
 		check_damaged(&world);
 	}
+	print_message("# %llu damaged logs\n", (unsigned long long)rounds);
 	free(copy);
 	free(text);
 	world_close(&world);

@@ -9,25 +9,19 @@
 #include <fcntl.h>
 #include "sim/disk.h"
 #include "sim/run.h"
+#include "support/soak.h"
 
 #define SEEDS 3000
 #define SEEDS_SANITIZED 250
 #define SEEDS_SOAK 100000
 
-static uint64_t number_from(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-	return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 static void every_history__keeps_what_was_acknowledged(void **state)
 {
 	(void)state;
-	uint64_t count = getenv("BOBBIN_SOAK") ? SEEDS_SOAK : getenv("BOBBIN_SAN") ? SEEDS_SANITIZED : SEEDS;
-	uint64_t first = number_from("SEED", 1), failures = 0;
+	uint64_t count = soak_count(getenv("BOBBIN_SAN") ? SEEDS_SANITIZED : SEEDS, SEEDS_SOAK);
+	uint64_t first = soak_seed(1), failures = 0;
 	struct sim_report report = {0};
 
-	count = number_from("N", count);
 	for (uint64_t seed = first; seed < first + count && failures < 5; seed++)
 		if (!sim_run(seed, &report)) {
 			failures++;
@@ -56,7 +50,7 @@ static void the_same_seed__gives_the_same_history(void **state)
 {
 	(void)state;
 	struct sim_report once = {0}, again = {0};
-	uint64_t first = number_from("SEED", 1);
+	uint64_t first = soak_seed(1);
 
 	for (uint64_t seed = first; seed < first + 20; seed++) {
 		sim_run(seed, &once);

@@ -11,13 +11,13 @@ if ! command -v node >/dev/null || [ ! -d $modules/tiktoken ]; then
 	exit 0
 fi
 if [ -n "${BOBBIN_SOAK:-}" ]; then
-	count=${N:-30000} folder=${BOBBIN_TRANSCRIPTS:-docs}
+	count=${N:-$(awk "BEGIN { print int(30000 * $BOBBIN_SOAK) + 1 }")} folder=${BOBBIN_TRANSCRIPTS:-docs}
 else
 	count=2000 folder=docs
 fi
 said=$(node tests/tokens/compare_npm.mjs --helper "$helper" --modules $modules --count "$count" --seed "${SEED:-1}" "$folder")
 case $? in
-0) echo "ok 1 - every token is that of npm tiktoken: $said" ;;
+0) echo "# $said" && echo "ok 1 - every token is that of npm tiktoken: $said" ;;
 77) echo "ok 1 - every token is that of npm tiktoken # SKIP $said" ;;
 *)
 	echo "$said" | sed 's/^/# /'

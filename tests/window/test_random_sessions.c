@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/limits.h"
+#include "support/soak.h"
 #include "window/scene.h"
 
 #define SESSIONS 2000
@@ -348,16 +349,13 @@ static bool try_budget(struct scene *scene, uint64_t history, enum dialect diale
 
 static void random_sessions__fit_and_pass_whatever_the_budget(void **state)
 {
-	const char *seed_text = getenv("SEED"), *count_text = getenv("N");
-	bool soak = getenv("BOBBIN_SOAK") != NULL;
-	uint64_t first = seed_text ? strtoull(seed_text, NULL, 10) : 1;
-	uint64_t count = count_text ? strtoull(count_text, NULL, 10) : SESSIONS;
-	size_t tries = soak ? 30 : 2, planned = 0, refused = 0;
+	uint64_t first = soak_seed(1), count = soak_count(SESSIONS, SESSIONS);
+	size_t tries = soak_is_on() ? 30 : 2, planned = 0, refused = 0;
 	(void)state;
 
 	if (getenv("BOBBIN_WINDOW_DUMP"))
 		assert_non_null(dump = fopen(getenv("BOBBIN_WINDOW_DUMP"), "wb"));
-	print_message("seeds from %llu on\n", (unsigned long long)first);
+	print_message("# seeds from %llu on\n", (unsigned long long)first);
 	for (uint64_t seed = first; seed < first + (dump ? DUMPED_SESSIONS : count); seed++) {
 		struct scene scene = SCENE_INIT;
 		struct window_record record;
@@ -378,7 +376,7 @@ static void random_sessions__fit_and_pass_whatever_the_budget(void **state)
 	}
 	if (dump)
 		fclose(dump);
-	print_message("%zu planned, %zu below their floor\n", planned, refused);
+	print_message("# %zu planned, %zu below their floor\n", planned, refused);
 	assert_true(planned > refused);
 }
 

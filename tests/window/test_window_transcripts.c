@@ -178,7 +178,7 @@ static void real_transcripts__fit_and_pass_at_every_budget(void **state)
 		if (directory)
 			closedir(directory);
 	}
-	print_message("%zu files, %zu plans, %zu below their floor\n", files, planned, refused);
+	print_message("# %zu files, %zu plans, %zu below their floor\n", files, planned, refused);
 	assert_true(files > 0 && planned > refused);
 }
 
