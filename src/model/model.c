@@ -244,6 +244,13 @@ static int give_failure(struct model_stream *stream, struct model_event *ret_eve
 	return 0;
 }
 
+/* An answer that is whole is not lost because its end mark is late. */
+static bool is_settled(const struct model_stream *stream)
+{
+	const struct provider *provider = stream->model->provider;
+	return provider->settle && provider->settle(stream->state);
+}
+
 /* What ends the stream without the provider, if anything does. Silence is judged only after a pull (`pulled`):
  * what came while nobody asked is not silence. */
 static bool ended_from_outside(
@@ -253,10 +260,10 @@ static bool ended_from_outside(
 		give_failure(stream, ret_event, MODEL_FAILURE_CANCELLED, 0, "the request was cancelled");
 	else if (!stream->state)
 		give_failure(stream, ret_event, MODEL_FAILURE_REQUEST, 400, stream->refusal.message);
-	else if (now >= stream->deadline_ns)
+	else if (now >= stream->deadline_ns && !is_settled(stream))
 		give_failure(stream, ret_event, MODEL_FAILURE_TIMEOUT, 0,
 			"the answer was not finished in the time allowed");
-	else if (pulled && now >= later_ns(stream->active_ns, stream->idle_ms))
+	else if (pulled && now >= later_ns(stream->active_ns, stream->idle_ms) && !is_settled(stream))
 		give_failure(stream, ret_event, MODEL_FAILURE_TIMEOUT, 0, "the model fell silent");
 	return stream->ended;
 }

@@ -26,6 +26,8 @@ struct provider {
 	int64_t (*moved_ns)(const void *state);
 	/* From any thread: ends a wait in next. NULL: next is asked to wait for short times only. */
 	void (*wake)(void *state);
+	/* Time is up. True: the answer is whole, only what may follow it has not come; the next call gives its end. NULL: never. */
+	bool (*settle)(void *state);
 };
 
 struct model {

@@ -35,6 +35,7 @@ struct remote_stream {
 	bool gathering, decided; /* not a stream of events; it is known which */
 	struct buffer refusal, words;
 	int64_t whole_ns; /* when the answer was seen to be whole; 0: it is not yet */
+	bool settled;	  /* it was, and the caller's time is up */
 };
 
 static void release_stream(void *state)
@@ -281,7 +282,7 @@ static int64_t wait_of(struct remote_stream *stream, int64_t wait_ns)
 	if (stream->whole_ns == 0)
 		stream->whole_ns = now;
 	int64_t left = stream->whole_ns + WHOLE_WAIT_NS - now;
-	if (left <= 0)
+	if (left <= 0 || stream->settled)
 		give_end(stream, NULL);
 	return left < wait_ns ? (left > 0 ? left : 0) : wait_ns;
 }
@@ -312,6 +313,13 @@ static int next_event(void *state, int64_t wait_ns, struct model_event *ret_even
 		handled++;
 	}
 	return BOBBIN_ETIMEOUT;
+}
+
+static bool settle(void *state)
+{
+	struct remote_stream *stream = state;
+	stream->settled = reader_is_whole(&stream->reader);
+	return stream->settled;
 }
 
 static int64_t moved_ns(const void *state)
@@ -351,6 +359,7 @@ static const struct provider remote_provider = {
 	.release = release_remote,
 	.moved_ns = moved_ns,
 	.wake = wake,
+	.settle = settle,
 };
 
 bool remote_is(const char *specification)

@@ -147,8 +147,9 @@ const struct classify classify_portable = {"portable", no_blocks, always};
 void classify_with(
 	const struct classify *classify, struct class_state *state, const char *text, size_t len, bool json)
 {
+	if (len == 0) /* `text` may be NULL, to which nothing can be added */
+		return;
 	const char *at = text, *end = text + len;
-
 	for (;;) {
 		at = classify->blocks(state, at, end, json);
 		if (at == end)

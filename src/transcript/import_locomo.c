@@ -88,9 +88,11 @@ static bool read_number(struct slice *text, unsigned *ret_number)
 		digits < text->len && digits < 4 && text->data[digits] >= '0' && text->data[digits] <= '9';
 		digits++)
 		*ret_number = *ret_number * 10 + (unsigned)(text->data[digits] - '0');
+	if (digits == 0)
+		return false;
 	text->data += digits;
 	text->len -= digits;
-	return digits > 0;
+	return true;
 }
 
 static bool read_mark(struct slice *text, const char *mark)

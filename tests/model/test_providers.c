@@ -335,6 +335,26 @@ static void whole__an_end_mark_that_never_comes_is_not_waited_for(void **state)
 		PLAY(SEND(STREAM_HEAD TEXT("a") FINISH), {.kind = SERVER_HOLD}), "text a\ndone stop stop\n");
 }
 
+static int64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Not even as long as that, where the caller's own time ends before; and what was said is no failure then. */
+static void whole__no_timer_of_the_callers_makes_it_a_failure(void **state)
+{
+	static const struct limits LIMITS[] = {{5000, 80}, {5000, 1000}, {90, 5000}, {1000, 1000}};
+	(void)state;
+	for (size_t i = 0; i < sizeof(LIMITS) / sizeof(LIMITS[0]); i++) {
+		int64_t began = now_ms();
+		assert_chat_with(PLAY(SEND(STREAM_HEAD TEXT("a") FINISH), {.kind = SERVER_HOLD}), LIMITS[i],
+			"text a\ndone stop stop\n");
+		assert_in_range(now_ms() - began, 80, 4000);
+	}
+}
+
 #define REPLY(status, headers, body) SEND("HTTP/1.1 " status " X\r\n" headers "\r\n" body)
 
 /* Case X33: 429 and 5xx may be tried again, other 4xx never. */
@@ -520,13 +540,6 @@ static void protocol__what_is_no_http(void **state)
 	assert_int_equal(last.error.code, BOBBIN_EPROVIDER);
 	assert_chat(PLAY(SEND(STREAM_HEAD "data: nonsense\n\n"), {.kind = SERVER_HOLD}),
 		"error protocol 200 once the provider sent an event that is not a JSON object\n");
-}
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Case G3: the endless line. */
@@ -759,6 +772,7 @@ int main(void)
 		cmocka_unit_test(g3__gzip_gives_the_same_events),
 		cmocka_unit_test(cut__is_never_success),
 		cmocka_unit_test(whole__an_end_mark_that_never_comes_is_not_waited_for),
+		cmocka_unit_test(whole__no_timer_of_the_callers_makes_it_a_failure),
 		cmocka_unit_test(x33__statuses_say_whether_and_when_to_retry),
 		cmocka_unit_test(overflow__in_the_words_of_several_providers),
 		cmocka_unit_test(pages__are_never_quoted),
