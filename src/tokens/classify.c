@@ -5,7 +5,7 @@
  * addition; the lanes are emptied into wider ones before they can overflow.
  *
  * Amounts within a class are in proportion to the tokens they cost; what a class costs is its weight
- * (estimate.c). A change of an amount is a change of classify_blocks.inc, too.
+ * (estimate.c). A change of an amount is a change of classify_blocks.inc and classify_avx512.c, too.
  */
 #include "tokens/classify.h"
 

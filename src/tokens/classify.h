@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The bytes of a text by class, the loop behind estimate.h: once a byte at a time (classify.c, the
- * definition) and once 64 bytes at a time for each instruction set (classify_blocks.inc). All give the same
- * sums for any bytes; tests/tokens/test_classify.c runs them against each other.
+ * definition) and once 64 bytes at a time for each instruction set (classify_blocks.inc; classify_avx512.c).
+ * All give the same sums for any bytes; tests/tokens/test_classify.c runs them against each other.
  *
  * Invariants: (1) no byte outside [at, end) is read; (2) nothing is allocated.
  */

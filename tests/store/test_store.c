@@ -484,6 +484,10 @@ static void handmade__loads_and_learns_what_only_meta_knew(void **state)
 		if (round == 0) {
 			assert_string_equal(line_of(log), "m1 m2 m3 m4 m5");
 			assert_int_equal(say(log, "assistant", "No.").seq, 6);
+			/* Said once: the next record goes without a session line. */
+			uint32_t records = log_record_count(log);
+			add(log, "{\"type\":\"note\"}");
+			assert_int_equal(log_record_count(log), records + 1);
 		}
 		assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6");
 		assert_string_equal(text_of(log, node_of(log, "m5")), "And on Tuesday?");
