@@ -143,4 +143,16 @@ struct fact_search_options {
 int memory_search(struct memory *memory, struct slice query, const struct fact_search_options *options,
 	struct arena *arena, struct fact **ret_facts, size_t *ret_count, struct bobbin_error *error);
 
+/*
+ * Whether a search would give what it gave before: it does while the version is the same and the first fact of the owner that was to
+ * expire has not (0: none will; the times are those of `after_ns`). Looking at the version takes microseconds. It also changes
+ * when what was committed does not concern this owner.
+ */
+struct memory_version {
+	int64_t others; /* changes when another connection has committed, of whatever process */
+	int64_t own;	/* … and when this one has */
+};
+int memory_version(struct memory *memory, struct memory_version *ret_version, struct bobbin_error *error);
+int memory_next_expiry(struct memory *memory, int64_t after_ns, int64_t *ret_ns, struct bobbin_error *error);
+
 #endif

@@ -113,6 +113,8 @@ static const char *const SQL[SQL_COUNT] = {
 	[SQL_TERM_FIND] = "SELECT facts FROM fact_terms WHERE owner = ?2 AND term = ?3",
 	[SQL_SEARCH] = "SELECT rowid FROM fact_index WHERE fact_index MATCH ?2 AND rowid >= ?3 ORDER BY rowid DESC LIMIT ?4",
 	[SQL_EXPIRED] = "SELECT count(*) FROM (SELECT 1 FROM facts WHERE owner = ?1 AND expires_ns > 0 AND expires_ns <= ?2 LIMIT ?3)",
+	[SQL_EXPIRY_NEXT] = "SELECT min(expires_ns) FROM facts WHERE owner = ?1 AND expires_ns > 0 AND expires_ns > ?2",
+	[SQL_VERSION] = "PRAGMA data_version",
 	[SQL_FACT_RANK] = "SELECT said_ns, sessions, size FROM facts WHERE owner = ?1 AND id = ?2"
 			  " AND (expires_ns = 0 OR expires_ns > ?3)",
 	[SQL_LIST] = "SELECT " FACT_COLUMNS " FROM facts f WHERE f.owner = ?1"

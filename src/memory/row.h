@@ -38,6 +38,8 @@ enum statement_name {
 	SQL_SEARCH,
 	SQL_EXPIRED,
 	SQL_FACT_RANK,
+	SQL_EXPIRY_NEXT,
+	SQL_VERSION,
 	SQL_LIST,
 	SQL_COUNT,
 };

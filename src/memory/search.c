@@ -575,3 +575,34 @@ int memory_search(struct memory *memory, struct slice query, const struct fact_s
 	arena_release(&search.arena);
 	return code;
 }
+
+/* ---- Whether anything has changed */
+
+int memory_version(struct memory *memory, struct memory_version *ret_version, struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	int code = memory_statement(memory, SQL_VERSION, &statement, error);
+
+	if (code < 0)
+		return code;
+	code = database_step(statement, error);
+	if (code == 1)
+		*ret_version = (struct memory_version){sqlite3_column_int64(statement, 0), sqlite3_total_changes64(memory->database)};
+	sqlite3_reset(statement);
+	return code < 0 ? code : 0;
+}
+
+int memory_next_expiry(struct memory *memory, int64_t after_ns, int64_t *ret_ns, struct bobbin_error *error)
+{
+	sqlite3_stmt *statement;
+	int code = memory_statement(memory, SQL_EXPIRY_NEXT, &statement, error);
+
+	if (code < 0)
+		return code;
+	sqlite3_bind_int64(statement, 2, after_ns);
+	code = database_step(statement, error);
+	if (code == 1)
+		*ret_ns = sqlite3_column_int64(statement, 0); /* NULL, 0: none will */
+	sqlite3_reset(statement);
+	return code < 0 ? code : 0;
+}

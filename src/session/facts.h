@@ -26,13 +26,19 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 struct memory;
 int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error);
 
+/* facts_found.c: the facts that answer a message. They are the session's, until the next call. */
+struct fact;
+int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, const struct fact **ret_facts, size_t *ret_count,
+	struct bobbin_error *error);
+struct facts_found;
+void facts_found_free(struct facts_found *found); /* NULL allowed */
+
 /* The newest message on the line to `head` that a person typed, NODE_NONE if there is none; its text. */
 uint32_t facts_newest_typed(const struct log *log, uint32_t head);
 int facts_typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
 	struct arena *arena, struct bobbin_error *error);
 int64_t facts_said_ns(const struct message *message); /* now, if its record does not say */
 /* "I live in Berlin (said 2026-03-04)" */
-struct fact;
 void facts_add_text(struct buffer *out, const struct fact *fact);
 
 /* Learns from one message of the session's own; nothing if nobody typed it. */

@@ -9,8 +9,6 @@
 #include "memory/judge.h"
 #include "session/facts.h"
 
-#define QUERY_BYTES 4000 /* of a message that asks, about; its beginning */
-
 /* ---- Showing */
 
 /* The newest message on the line to `head` that a person typed. */
@@ -101,48 +99,6 @@ static int write_shown(bobbin_session *session, const struct facts_wanted *wante
 	return code;
 }
 
-/* What the person says in their own words: what they pasted would drown it. All of it if there is nothing else. */
-static void add_question(struct slice typed, struct buffer *out)
-{
-	struct typed sentences;
-	struct slice sentence;
-
-	typed_begin(&sentences, typed);
-	while (out->len < QUERY_BYTES && typed_next(&sentences, &sentence)) {
-		buffer_add_slice(out, sentence);
-		buffer_add_char(out, '\n');
-	}
-	if (!out->len && typed.len)
-		buffer_add(out, typed.data, utf8_truncate(typed.data, typed.len, QUERY_BYTES));
-}
-
-static int find(bobbin_session *session, struct memory *memory, uint32_t node, const struct facts_wanted *wanted,
-	struct arena *arena, struct facts_shown *ret_shown, struct bobbin_error *error)
-{
-	struct arena own = ARENA_INIT;
-	struct buffer typed, question;
-	struct message message;
-	struct fact *facts = NULL;
-	size_t count = 0;
-	int code;
-
-	buffer_init(&typed, LIMIT_LINE_BYTES);
-	buffer_init(&question, 3 * QUERY_BYTES);
-	code = facts_typed_text(session->log, node, &typed, &message, &own, error);
-	if (code == 0) {
-		add_question(buffer_slice(&typed), &question);
-		code = buffer_error(&question) ? error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory") : 0;
-	}
-	if (code == 0)
-		code = memory_search(memory, buffer_slice(&question), NULL, &own, &facts, &count, error);
-	if (code == 0 && write_shown(session, wanted, facts, count, arena, ret_shown) < 0)
-		code = error_set(error, BOBBIN_ENOMEM, "showing facts: out of memory");
-	buffer_release(&question);
-	buffer_release(&typed);
-	arena_release(&own);
-	return code;
-}
-
 int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error)
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
@@ -159,7 +115,9 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	struct slice owner = slice_of(log_info(session->log)->owner);
 	uint32_t node = facts_newest_typed(session->log, wanted->head);
 	struct bobbin_error why = {0};
+	const struct fact *facts;
 	struct memory *memory;
+	size_t count;
 	int code;
 
 	*ret_shown = (struct facts_shown){{"", 0}, NULL};
@@ -169,7 +127,9 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	if (code == BOBBIN_ENOTFOUND)
 		return 0;
 	if (code == 0)
-		code = find(session, memory, node, wanted, arena, ret_shown, &why);
+		code = facts_find(session, memory, node, &facts, &count, &why);
+	if (code == 0 && write_shown(session, wanted, facts, count, arena, ret_shown) < 0)
+		code = error_set(&why, BOBBIN_ENOMEM, "showing facts: out of memory");
 	if (code == BOBBIN_ENOMEM)
 		return error_set(error, code, "%s", why.message);
 	if (code < 0)

@@ -196,18 +196,17 @@ static int take_routine(bobbin_plan *plan, const char *spoken, struct bobbin_err
 	return 0;
 }
 
-static const char *keep_id(bobbin_plan *plan, size_t position, struct bobbin_error *error)
+static int keep_id(bobbin_plan *plan, size_t position, const char **ret_id, struct bobbin_error *error)
 {
 	char id[PATH_ID_BYTES];
 	const struct path *path = &plan->shown;
 	if (position >= path->count)
-		return "";
-	if (path_id(path, position, id, error) < 0)
-		return NULL;
-	const char *copy = arena_copy(&plan->arena, id, strlen(id));
-	if (!copy)
-		error_set(error, BOBBIN_ENOMEM, "out of memory");
-	return copy;
+		return 0;
+	int rc = path_id(path, position, id, error);
+	if (rc < 0)
+		return rc;
+	*ret_id = arena_copy(&plan->arena, id, strlen(id));
+	return *ret_id ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 
 static int fill_part(bobbin_plan *plan, const struct window_part *from, struct bobbin_part *ret_part,
@@ -222,9 +221,8 @@ static int fill_part(bobbin_plan *plan, const struct window_part *from, struct b
 	}
 	if (!range)
 		return 0;
-	ret_part->from = keep_id(plan, from->from, error);
-	ret_part->to = keep_id(plan, from->to - 1, error);
-	return ret_part->from && ret_part->to ? 0 : BOBBIN_EIO;
+	int rc = keep_id(plan, from->from, &ret_part->from, error);
+	return rc < 0 ? rc : keep_id(plan, from->to - 1, &ret_part->to, error);
 }
 
 /* The injected text is one text to the window; what the run is told and the facts are two parts of it. */
@@ -314,9 +312,12 @@ static int describe(bobbin_plan *plan, struct bobbin_error *error)
 	if (rc < 0)
 		return rc;
 	bool cut = window->cut || window->inner_cut != WINDOW_NONE;
-	plan->cut = cut ? keep_id(plan, window->cut, error) : "";
-	plan->inner_cut = window->inner_cut == WINDOW_NONE ? "" : keep_id(plan, window->inner_cut, error);
-	return plan->cut && plan->inner_cut ? 0 : BOBBIN_EIO;
+	plan->cut = plan->inner_cut = "";
+	if (cut)
+		rc = keep_id(plan, window->cut, &plan->cut, error);
+	if (!rc && window->inner_cut != WINDOW_NONE)
+		rc = keep_id(plan, window->inner_cut, &plan->inner_cut, error);
+	return rc;
 }
 
 /* The record in force, or, when it is stale, the reason for the plan to tell.

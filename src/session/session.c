@@ -6,6 +6,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "memory/memory.h"
+#include "session/facts.h"
 #include "session/segments.h"
 #include "session/usage.h"
 #include "session/workspace.h"
@@ -107,6 +108,7 @@ void bobbin_session_close(bobbin_session *session)
 		close_log(session);
 		memory_close(session->memory);
 	}
+	facts_found_free(session->facts);
 	segments_free(session->segments);
 	mem_free(session);
 }
