@@ -7,6 +7,7 @@
 #define LIMIT_IMPORT_BYTES (1u << 30)	 /* one foreign transcript file */
 #define LIMIT_REQUEST_BYTES (256u << 20) /* a rendered request; providers stop far earlier */
 #define LIMIT_JSON_DEPTH 512		 /* nesting; real records stay below 20 */
+#define LIMIT_DUPLICATE_KEY_DEPTH 3	 /* record, list, block, its parts: what lies deeper is the tools' own business */
 #define LIMIT_SESSION_ID_BYTES 64	 /* a file name with its suffixes stays under 255 */
 #define LIMIT_MESSAGE_ID_BYTES 256	 /* foreign ids are up to 130 bytes */
 #define LIMIT_OWNER_BYTES 256

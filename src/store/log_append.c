@@ -16,7 +16,6 @@
 #include "store/scan.h"
 #include "transcript/mask.h"
 
-#define DUPLICATE_DEPTH 3 /* record, list, block, its parts: what lies deeper is the tools' own business */
 #define LINE_BYTES_BEYOND 160 /* what a line has beyond its record, mostly */
 
 /* One record of a call. */
@@ -118,7 +117,7 @@ static int check_item(struct append *append, struct item *item, struct slice tex
 	if (item->kind == RECORD_SESSION)
 		return refuse(
 			error, BOBBIN_EINPUT, append, item, "session lines are written by the log itself");
-	if (json_has_duplicate_key_within(&item->record, DUPLICATE_DEPTH, &key)) {
+	if (json_has_duplicate_key_within(&item->record, LIMIT_DUPLICATE_KEY_DEPTH, &key)) {
 		error_set(
 			&reason, 0, "the key %.*s stands twice", key.len > 64 ? 64 : (int)key.len, key.text);
 		return refuse(error, BOBBIN_EINPUT, append, item, reason.message);

@@ -342,6 +342,8 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 	uint64_t failures = mem_failures();
 	int rc = read_recognised(format, data, len, ret_import, error);
 
+	if (rc == 0 && (rc = import_keys_once(ret_import)) < 0)
+		error_set(error, rc, "out of memory");
 	return mem_failures() == failures ? rc : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 

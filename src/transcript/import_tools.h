@@ -38,6 +38,9 @@ struct import_conversation *import_conversation_add(struct import *import);
 /* The text in the import's arena; {NULL, 0} when memory is out. */
 struct slice import_keep(struct import *import, struct slice text);
 
+/* import_once.c: each record has each key once, as deep as a store looks; told as one warning. 0 or BOBBIN_ENOMEM. */
+int import_keys_once(struct import *import);
+
 /*
  * Walks the JSON values of a file of lines. A line may hold several values (records glued by a lost newline):
  * each is given, with a warning. What cannot be read is a warning, and reading goes on with the next line;

@@ -72,6 +72,24 @@ static const struct {
 
 #define SAMPLE_COUNT (sizeof(SAMPLES) / sizeof(SAMPLES[0]))
 
+/* A store refuses a record in which a key stands twice; the file must not be lost for it. Deeper ones are the tools' affair. */
+static void key_twice__the_last_one_counts(void **state)
+{
+	static const char TEXT[] = "[{\"role\":\"user\",\"content\":\"one\",\"content\":\"two\"},"
+				   "{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"a\",\"t\\u0065xt\":\"b\"},"
+				   "{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{\"x\":{\"deep\":{\"k\":1,\"k\":2}}}}]},"
+				   "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":\"x\"}]}]";
+	struct import import;
+	(void)state;
+	import_text(&import, "anthropic-messages", TEXT);
+	expect_record(&import, 0, "{\"role\":\"user\",\"content\":\"two\"}");
+	expect_record(&import, 1,
+		"{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"b\"},{\"type\":\"tool_use\",\"id\":\"c\","
+		"\"name\":\"f\",\"input\":{\"x\":{\"deep\":{\"k\":1,\"k\":2}}}}]}");
+	assert_true(has_warning(&import, 0, "a key that stands twice: the last one counts"));
+	import_release(&import);
+}
+
 static uint64_t total(const struct import *import)
 {
 	uint64_t messages = 0;
@@ -390,6 +408,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_samples__are_recognised_and_counted),
+		cmocka_unit_test(key_twice__the_last_one_counts),
 		cmocka_unit_test(cut_at_every_byte__earlier_messages_stay),
 		cmocka_unit_test(every_byte_changed__never_crashes),
 		cmocka_unit_test(broken_lines_in_the_middle__are_reported_and_the_rest_is_read),

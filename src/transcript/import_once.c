@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A key that stands twice in a record: a store refuses such a record, and with it the whole import. Readers copy what they keep byte
+ * for byte, so a damaged or careless file can have some. As everywhere the last one counts. What lies deeper than a store looks, in
+ * arguments and the like, stays as it is.
+ */
+#include "transcript/import_tools.h"
+
+#include "base/limits.h"
+
+struct rewriting {
+	struct arena arena; /* decoded keys; of one record */
+	struct buffer out;
+	int rc;
+};
+
+static void write_once(struct rewriting *rewriting, struct json_writer *writer, const struct json *value, unsigned depth);
+
+/* Which member of each key is the last. */
+static void note_keys(struct rewriting *rewriting, const struct json *object, struct id_table *last)
+{
+	struct json_iter iter;
+	struct json key, value;
+	json_iter_init(&iter, object);
+	for (size_t i = 0; !rewriting->rc && json_iter_next(&iter, &key, &value); i++) {
+		struct slice text = json_string_content(&key, &rewriting->arena);
+		rewriting->rc = text.data ? id_table_put(last, text, i) : BOBBIN_ENOMEM;
+	}
+}
+
+static void write_object(struct rewriting *rewriting, struct json_writer *writer, const struct json *object, unsigned depth)
+{
+	struct id_table last = {0};
+	struct json_iter iter;
+	struct json key, value;
+	size_t which;
+	note_keys(rewriting, object, &last);
+	json_begin_object(writer);
+	json_iter_init(&iter, object);
+	for (size_t i = 0; !rewriting->rc && json_iter_next(&iter, &key, &value); i++) {
+		struct slice text = json_string_content(&key, &rewriting->arena);
+		if (!text.data)
+			rewriting->rc = BOBBIN_ENOMEM;
+		else if (id_table_get(&last, text, &which) && which == i) {
+			json_key_slice(writer, text);
+			write_once(rewriting, writer, &value, depth - 1);
+		}
+	}
+	json_end_object(writer);
+	id_table_release(&last);
+}
+
+static void write_once(struct rewriting *rewriting, struct json_writer *writer, const struct json *value, unsigned depth)
+{
+	struct json_iter iter;
+	struct json element;
+	if (depth > LIMIT_DUPLICATE_KEY_DEPTH || !json_has_duplicate_key_within(value, depth, NULL)) {
+		json_add_value(writer, value); /* below 0 as well: it is unsigned */
+	} else if (value->type == JSON_OBJECT) {
+		write_object(rewriting, writer, value, depth);
+	} else {
+		json_begin_array(writer);
+		json_iter_init(&iter, value);
+		while (!rewriting->rc && json_iter_next(&iter, NULL, &element))
+			write_once(rewriting, writer, &element, depth - 1);
+		json_end_array(writer);
+	}
+}
+
+static int keep_once(struct import *import, struct slice *record, struct rewriting *rewriting, uint64_t *count)
+{
+	struct json value;
+	struct json_writer writer;
+	if (json_parse(record->data, record->len, &value, NULL) < 0 ||
+		!json_has_duplicate_key_within(&value, LIMIT_DUPLICATE_KEY_DEPTH, NULL))
+		return 0;
+	buffer_clear(&rewriting->out);
+	json_writer_init(&writer, &rewriting->out);
+	write_once(rewriting, &writer, &value, LIMIT_DUPLICATE_KEY_DEPTH);
+	arena_reset(&rewriting->arena);
+	int rc = rewriting->rc ? rewriting->rc : buffer_error(&rewriting->out);
+	if (rc)
+		return rc;
+	struct slice kept = import_keep(import, buffer_slice(&rewriting->out));
+	if (!kept.data)
+		return BOBBIN_ENOMEM;
+	*record = kept;
+	++*count;
+	return 0;
+}
+
+int import_keys_once(struct import *import)
+{
+	struct rewriting rewriting = {.out = BUFFER_INIT(LIMIT_LINE_BYTES * 2)};
+	uint64_t count = 0;
+	int rc = 0;
+	for (size_t i = 0; !rc && i < import->conversation_count; i++)
+		for (size_t j = 0; !rc && j < import->conversations[i].record_count; j++)
+			rc = keep_once(import, &import->conversations[i].records[j], &rewriting, &count);
+	if (!rc && count)
+		rc = import_warn(import, (struct place){0, 0}, "%llu message%s with a key that stands twice: the last one counts",
+			(unsigned long long)count, count == 1 ? "" : "s");
+	buffer_release(&rewriting.out);
+	arena_release(&rewriting.arena);
+	return rc;
+}
