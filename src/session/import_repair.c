@@ -301,6 +301,25 @@ static int write_all(struct repairing *repairing)
 
 /* ---- The whole ---- */
 
+/* After which messages the assistant speaks on with something that stays; of a message of the line, on the line. Backwards, for
+ * whether anything stays of a message depends on what follows it. */
+static int find_what_goes_on(struct repairing *repairing)
+{
+	const struct replay *replay = &repairing->replay;
+	bool *on_line = arena_alloc_zero(&repairing->replay.arena, (replay->count + 1) * sizeof(*on_line));
+	if (!on_line)
+		return BOBBIN_ENOMEM;
+	for (size_t at = replay->head; at != REPLAY_NONE; at = replay->parents[at])
+		on_line[at] = true;
+	for (size_t i = replay->count; i-- > 0;) {
+		size_t parent = replay->parents[i];
+		if (parent != REPLAY_NONE && replay->messages[i].role == ROLE_ASSISTANT && (on_line[i] || !on_line[parent]) &&
+			!repair_is_empty(repairing, i))
+			repairing->goes_on[parent] = true;
+	}
+	return 0;
+}
+
 static int prepare(struct repairing *repairing, const struct import_conversation *conversation, struct bobbin_error *error)
 {
 	size_t count = conversation->record_count;
@@ -315,10 +334,7 @@ static int prepare(struct repairing *repairing, const struct import_conversation
 	repairing->places = arena_alloc_zero(arena, (count + 1) * sizeof(*repairing->places));
 	if (!repairing->places || !repairing->calls_from || !repairing->fates || !repairing->tails || !repairing->goes_on)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	for (size_t i = 0; i < repairing->replay.count; i++)
-		if (repairing->replay.parents[i] != REPLAY_NONE && repairing->replay.messages[i].role == ROLE_ASSISTANT)
-			repairing->goes_on[repairing->replay.parents[i]] = true;
-	return 0;
+	return find_what_goes_on(repairing) < 0 ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
 }
 
 static bool anything(const struct import_repairs *repairs)
