@@ -100,8 +100,10 @@ static void give_answer(struct repairing *repairing, size_t result, size_t call)
 	size_t before = repairing->calls[call].result;
 	if (before == REPLAY_NONE) {
 		repairing->calls[call].result = result;
-		if (batch_of(&repairing->replay, result) != repairing->calls[call].message ||
-			!repairing->replay.moves[result])
+		/* On a branch beside the line the head follows neither. */
+		size_t caller = repairing->calls[call].message;
+		if (batch_of(&repairing->replay, result) != caller ||
+			(repairing->replay.moves[caller] && !repairing->replay.moves[result]))
 			repair_count(repairing, REPAIR_MOVED, result);
 		return;
 	}
