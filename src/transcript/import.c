@@ -278,6 +278,42 @@ static const char *detect_text(const char *data, size_t len)
 	return NULL;
 }
 
+/* ---- What is no UTF-8, what is more than one --------------------------------------------------------------
+ */
+
+/* Texts of two or four bytes a character, by their mark or by the NULs between what JSON begins with; NULL: neither. */
+static const char *wide_encoding(const char *data, size_t len)
+{
+	if (len < 4)
+		return NULL;
+	if (memcmp(data, "\xff\xfe\0\0", 4) == 0 || memcmp(data, "\0\0\xfe\xff", 4) == 0)
+		return "UTF-32";
+	if (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0)
+		return "UTF-16";
+	if (data[0] && !data[1] && data[2] && !data[3])
+		return "UTF-16LE";
+	return !data[0] && data[1] && !data[2] && data[3] ? "UTF-16BE" : NULL;
+}
+
+/* Where a second document begins behind the first, both over several lines; 0: nowhere. */
+static size_t second_document(const char *data, size_t len)
+{
+	struct json value;
+	size_t at = 0, used, next, first;
+
+	while (at < len && import_is_space(data[at]))
+		at++;
+	if (at == len || !strchr("[{", data[at]) || json_parse_prefix(data + at, len - at, &value, &used, NULL) < 0)
+		return 0;
+	first = at;
+	for (at += used; at < len && import_is_space(data[at]);)
+		at++;
+	return at < len && strchr("[{", data[at]) && memchr(data + first, '\n', used) &&
+			       json_parse_prefix(data + at, len - at, &value, &next, NULL) == 0
+		       ? at
+		       : 0;
+}
+
 static int not_recognised(const char *data, size_t len, struct bobbin_error *error)
 {
 	struct bobbin_error fault = {0};
@@ -316,10 +352,15 @@ static void tell_first_fault(const struct import *import, struct bobbin_error *e
 static int read_recognised(const char *format, const char *data, size_t len, struct import *ret_import,
 	struct bobbin_error *error)
 {
-	*ret_import = (struct import){.arena = ARENA_INIT};
 	if (len > LIMIT_IMPORT_BYTES)
 		return error_set(error, BOBBIN_ELIMIT, "a transcript of %zu bytes; %u can be read", len,
 			LIMIT_IMPORT_BYTES);
+	size_t second = second_document(data, len);
+	if (second)
+		return error_set_at(error, BOBBIN_EINPUT, import_line_of(data, second), second,
+			"it holds more than one JSON document, and the second begins in line %llu: make a file of each, or one "
+			"line of each (jq -c .)",
+			(unsigned long long)import_line_of(data, second));
 	if (!format && !(format = detect(data, len)) && !(format = detect_text(data, len)))
 		return not_recognised(data, len, error);
 	const struct reader *reader = find_reader(format);
@@ -340,10 +381,22 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 	struct bobbin_error *error)
 {
 	uint64_t failures = mem_failures();
-	int rc = read_recognised(format, data, len, ret_import, error);
+	const char *wide = wide_encoding(data, len);
+	/* The mark that some editors put before UTF-8 is no part of the text. */
+	size_t mark = len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	int rc;
 
+	*ret_import = (struct import){.arena = ARENA_INIT};
+	if (wide)
+		return error_set_at(error, BOBBIN_EINPUT, 1, 0,
+			"it is %s, and transcripts are read as UTF-8: iconv -f %s -t UTF-8 makes that of it", wide, wide);
+	rc = read_recognised(format, data + mark, len - mark, ret_import, error);
 	if (rc == 0 && (rc = import_keys_once(ret_import)) < 0)
 		error_set(error, rc, "out of memory");
+	for (size_t i = 0; mark && i < ret_import->warning_count; i++)
+		ret_import->warnings[i].offset += ret_import->warnings[i].line ? mark : 0;
+	if (rc && mark && error && error->line)
+		error->offset += mark;
 	return mem_failures() == failures ? rc : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Bad input: a clear error with its place, exit 3 (or 2 for a bad word), and nothing changed."""
+import json
 import os
 import re
 
-from harness import Scratch, done, equal, ok
+from harness import SOURCE, Scratch, done, equal, ok
 
 
 def snapshot(scratch):
@@ -37,10 +38,11 @@ with Scratch() as scratch:
         ok(result.code == 3 and result.errors.strip() and name in result.errors and not result.out,
            f"import of a file that is {name} fails with its name", result)
         equal(snapshot(scratch), before, f"and changes nothing ({name})")
-    for name in ("broken", "binary", "deep"):
-        result = scratch.run("import", "--format", "openai-chat", scratch.write(name, bad[name]))
-        ok(result.code == 3 and re.search(r"(line|byte|offset) ?[0-9]+|:[0-9]+", result.errors) is not None,
-           f"a damaged file ({name}) is said with its place", result)
+    # What is whole of a document that breaks off is kept where its format was named; the place is said.
+    for name, code, said in (("broken", 0, "broken:1: the document breaks off: not JSON at byte 36"), ("binary", 3, "byte 0"),
+                             ("deep", 3, "nested")):
+        result = scratch.run("import", "--format", "openai-chat", os.path.join(scratch.path, name))
+        ok(result.code == code and said in result.errors, f"a damaged file ({name}) is said with its place", result)
     missing = scratch.run("import", "nowhere.json")
     ok(missing.code == 3 and "nowhere.json" in missing.errors, "a file that is not there", missing)
     folder = scratch.run("import", scratch.path)
@@ -82,5 +84,33 @@ with Scratch() as scratch:
     ok(result.code == 3 and "tool" in result.errors, "tool definitions that are no JSON", result)
     result = scratch.run("request", "main", "--dialect", "klingon")
     ok(result.code == 2 and "openai-chat" in result.errors, "an unknown dialect names those there are", result)
+
+# A byte-order mark is no part of a text; other encodings, and several documents, are said with what to do.
+CHAT = json.dumps([{"role": "user", "content": "hé"}, {"role": "assistant", "content": "yo"}], ensure_ascii=False, indent=1)
+SHARE = json.dumps([{"id": "a", "conversations": [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "yo"}]}], indent=1)
+with open(os.path.join(SOURCE, "examples/transcripts/parcels.jsonl"), "rb") as file:
+    LINES = file.read()
+MARK = b"\xef\xbb\xbf"
+with Scratch() as scratch:
+    for name, data in (("chat", CHAT.encode()), ("share", SHARE.encode()), ("lines", LINES)):
+        plain = scratch.run("--json", "import", scratch.write(name, data)).json
+        marked = scratch.run("--json", "import", scratch.write("marked", MARK + data)).json
+        equal([(one["messages"], one["calls"]) for one in marked["sessions"]],
+              [(one["messages"], one["calls"]) for one in plain["sessions"]], f"a byte-order mark before {name} changes nothing")
+        equal([fault["offset"] - 3 * bool(fault["line"]) for fault in marked["warnings"]["faults"]],
+              [fault["offset"] for fault in plain["warnings"]["faults"]], f"and places in {name} count it")
+    ok(scratch.run("doctor", scratch.write("./marked.json", MARK + CHAT.encode())).code == 0, "doctor reads it")
+    for encoding, said in (("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE"), ("utf-32", "UTF-32")):
+        for words in (("import",), ("import", "--format", "openai-chat"), ("doctor",)):
+            result = scratch.run(*words, scratch.write("./wide.json", CHAT.encode(encoding)))
+            ok(result.code == 3 and f"it is {said}," in result.errors and f"iconv -f {said} -t UTF-8" in result.errors,
+               f"{encoding}: {' '.join(words)} says what it is", result)
+    two = CHAT + "\n" + CHAT
+    for words in (("import",), ("import", "--format", "openai-chat"), ("doctor",)):
+        result = scratch.run(*words, scratch.write("./two.json", two))
+        ok(result.code == 3 and "more than one JSON document" in result.errors and "line 11" in result.errors and "jq" in result.errors,
+           f"two documents: {' '.join(words)} says where the second begins", result)
+    lines = "".join(json.dumps(json.loads(CHAT)) + "\n" for _ in range(2))
+    equal(scratch.run("import", scratch.write("two.jsonl", lines)).code, 0, "two documents on two lines are read")
 
 done()
