@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/database.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,12 +9,22 @@
 #include "store/file.h"
 #include "store/store_internal.h"
 
+/* SQLite's own word for a full disk is for its database file; of the others (the journal's index in memory that is shared,
+ * a file that is to be made) only the system's error says it. */
+static bool is_full(sqlite3 *database, int code)
+{
+	bool failed = code == SQLITE_IOERR || code == SQLITE_CANTOPEN;
+	int reason = failed ? sqlite3_system_errno(database) : 0;
+
+	return reason == ENOSPC || reason == EDQUOT;
+}
+
 int database_error(sqlite3 *database, struct bobbin_error *error, const char *doing)
 {
-	int code = database ? sqlite3_extended_errcode(database) : SQLITE_NOMEM;
+	int code = database ? sqlite3_extended_errcode(database) & 0xff : SQLITE_NOMEM;
 	const char *text = database ? sqlite3_errmsg(database) : "out of memory";
 
-	switch (code & 0xff) {
+	switch (is_full(database, code) ? SQLITE_FULL : code) {
 	case SQLITE_NOMEM:
 		return error_set(error, BOBBIN_ENOMEM, "%s: out of memory", doing);
 	case SQLITE_FULL:

@@ -21,7 +21,7 @@
 #define WRITERS 4
 #define SESSIONS 2
 #define KILLS 25
-#define KILLS_SOAK 500
+#define KILLS_SOAK 1000
 #define KILLS_A_STORE 50 /* then a new one, so that checking does not take longer and longer */
 #define RECORDS_MAX 100000
 #define TEXT_BYTES_MAX 20000

@@ -134,7 +134,7 @@ static void random__damaged_logs_open_or_say_why(void **state)
 	char *text = make_log(&world, &len);
 	char *copy = malloc(2 * len);
 	assert_non_null(copy);
-	uint64_t rounds = soak_count(1500, 100000);
+	uint64_t rounds = soak_count(1500, 60000);
 	for (uint64_t left = rounds; left > 0; left--) {
 		memcpy(copy, text, len);
 		size_t damaged = damage(copy, len, 2 * len);

@@ -13,7 +13,7 @@
 
 #define SEEDS 3000
 #define SEEDS_SANITIZED 250
-#define SEEDS_SOAK 100000
+#define SEEDS_SOAK 60000
 
 static void every_history__keeps_what_was_acknowledged(void **state)
 {
