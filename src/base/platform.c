@@ -174,6 +174,7 @@ static struct file_info info_of(const struct stat *status)
 		.inode = status->st_ino,
 		.device = status->st_dev,
 		.modified_ns = nanoseconds_of(status->st_mtim),
+		.changed_ns = nanoseconds_of(status->st_ctim),
 		.mode = status->st_mode,
 		.owner = status->st_uid,
 		.links = status->st_nlink,

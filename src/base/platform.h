@@ -20,6 +20,7 @@ struct file_info {
 	uint64_t size;
 	uint64_t inode, device;
 	int64_t modified_ns;
+	int64_t changed_ns; /* of content, name or mode: nobody sets it by hand */
 	uint32_t mode;   /* type and permission bits as in struct stat */
 	uint32_t owner;  /* user id */
 	uint64_t links;

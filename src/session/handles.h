@@ -35,6 +35,7 @@ struct bobbin_session {
 	struct segments *segments; /* segments.h */
 	struct memory *memory;	   /* of the owner, once it was asked; facts.h */
 	struct facts_found *facts; /* those that the newest message brought back; facts.h */
+	struct workspace_known *files; /* digests of its workspace files; workspace.h */
 	struct compact_breaker {   /* compact.c: stops what leads nowhere */
 		unsigned useless;  /* tries in a row that led nowhere */
 		uint64_t tokens;   /* of the view at the last of them */

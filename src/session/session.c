@@ -110,6 +110,7 @@ void bobbin_session_close(bobbin_session *session)
 	}
 	facts_found_free(session->facts);
 	segments_free(session->segments);
+	known_free(session->files);
 	mem_free(session);
 }
 

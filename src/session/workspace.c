@@ -211,7 +211,10 @@ static int sync_once(struct sync *sync, bool make)
 		return rc;
 	if (sync->folder->dir < 0)
 		return make || version_count ? make_folder(sync, versions, version_count) : 0;
-	rc = folder_scan(sync->folder, &sync->arena, &files, &file_count, sync->error);
+	bool news;
+	rc = folder_scan(sync->folder, session->files, &sync->arena, &files, &file_count, &news, sync->error);
+	if (!rc && news)
+		known_keep(&session->files, files, file_count);
 	return rc ? rc : settle_all(sync, versions, version_count, files, file_count);
 }
 
@@ -319,7 +322,7 @@ static int check_path(struct slice path, char ret_path[LIMIT_FILE_PATH_BYTES + 1
 }
 
 /* Whether one more version fits. */
-static int check_limits(const struct folder *folder, const char *path, size_t len, struct bobbin_error *error)
+static int check_limits(bobbin_session *session, const struct folder *folder, const char *path, size_t len, struct bobbin_error *error)
 {
 	struct arena arena = ARENA_INIT;
 	struct found_file *files;
@@ -329,7 +332,8 @@ static int check_limits(const struct folder *folder, const char *path, size_t le
 	if (len > LIMIT_FILE_BYTES)
 		return error_set(error, BOBBIN_ELIMIT, "%s would have %zu bytes; a workspace file has at most 16 MiB",
 			path, len);
-	int rc = folder_scan(folder, &arena, &files, &count, error);
+	bool news;
+	int rc = folder_scan(folder, session->files, &arena, &files, &count, &news, error);
 	for (size_t i = 0; !rc && i < count; i++) {
 		bool same = strcmp(files[i].path, path) == 0;
 		others += !same;
@@ -381,7 +385,7 @@ int workspace_put(bobbin_session *session, struct slice path, struct slice conte
 		rc = workspace_sync(session, true, &folder, NULL, error);
 	if (rc < 0)
 		return rc;
-	rc = check_limits(&folder, name, content.len, error);
+	rc = check_limits(session, &folder, name, content.len, error);
 	/* The same again is no new version. */
 	bool same = !rc && folder_read(&folder, name, &there, NULL) == 0 && slice_equal(buffer_slice(&there), content);
 	if (!rc && !same)

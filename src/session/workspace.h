@@ -64,15 +64,28 @@ int folder_remove(const struct folder *folder, const char *path, bool durable, s
 /* Appends the content of a file. BOBBIN_ENOTFOUND, BOBBIN_EREFUSED, BOBBIN_ELIMIT. */
 int folder_read(const struct folder *folder, const char *path, struct buffer *out, struct bobbin_error *error);
 
-/* What stands in it, sorted by path. */
+/* What stands in it, sorted by path. What is `known` (NULL allowed) is not read again; *ret_news: something had to be. */
+struct workspace_known;
 struct found_file {
 	const char *path;
 	uint64_t size;
-	const char *refused; /* why it is left alone; NULL: it counts */
+	const char *refused;   /* why it is left alone; NULL: it counts */
+	struct file_info info; /* before it was read */
+	bool settled;	       /* and it had been left alone for a while: its digest may be kept */
 	char digest[SHA256_HEX_BYTES];
 };
-int folder_scan(const struct folder *folder, struct arena *arena, struct found_file **ret_files, size_t *ret_count,
-	struct bobbin_error *error);
+int folder_scan(const struct folder *folder, const struct workspace_known *known, struct arena *arena,
+	struct found_file **ret_files, size_t *ret_count, bool *ret_news, struct bobbin_error *error);
+
+/* ---- What was hashed before (workspace_known.c) ---- */
+
+/* Whether a file that looks like this, read from now on, can be told from what others write later. */
+bool known_is_settled(const struct file_info *info, int64_t now_ns);
+/* The digest of a file that is the same as then; NULL: it has to be read. */
+const char *known_digest(const struct workspace_known *known, const char *path, const struct file_info *info);
+/* Keeps what was found, sorted by path, in the place of what was kept before. Without memory it keeps nothing. */
+void known_keep(struct workspace_known **known, const struct found_file *files, size_t count);
+void known_free(struct workspace_known *known); /* NULL allowed */
 
 /* ---- Versions (workspace_versions.c) ---- */
 

@@ -366,39 +366,58 @@ struct scan {
 	const struct folder *folder;
 	struct arena *arena;
 	struct bobbin_error *error;
+	const struct workspace_known *known;
 	struct found_file *files;
 	size_t count, cap;
 	uint64_t bytes;
+	int64_t now_ns; /* before anything is looked at */
+	bool news;
 	const char *above; /* "", or the folder's path with its / */
 	unsigned depth;
 	int dir, rc;
 };
 
-static int add_found(struct scan *scan, const char *path, const struct file_info *info, const char *refused)
+/* Reads and hashes one. 1: it is gone. */
+static int hash_found(struct scan *scan, struct found_file *found)
 {
 	struct buffer content = BUFFER_INIT((size_t)LIMIT_FILE_BYTES + 1);
 	uint8_t digest[SHA256_BYTES];
+	int rc = folder_read(scan->folder, found->path, &content, scan->error);
 
+	scan->news = true;
+	if (!rc && sha256_of(buffer_slice(&content).data, content.len, digest) < 0)
+		rc = error_set(scan->error, BOBBIN_ENOMEM, "out of memory");
+	found->size = content.len;
+	buffer_release(&content);
+	if (rc == BOBBIN_ENOTFOUND)
+		return 1; /* gone in between */
+	if (rc < 0 && rc != BOBBIN_EREFUSED && rc != BOBBIN_ELIMIT)
+		return rc;
+	found->refused = rc < 0 ? "not a regular file" : NULL;
+	if (rc < 0)
+		return 0;
+	hex_encode(digest, sizeof(digest), found->digest);
+	found->settled = known_is_settled(&found->info, scan->now_ns);
+	return 0;
+}
+
+static int add_found(struct scan *scan, const char *path, const struct file_info *info, const char *refused)
+{
 	if (scan->count >= LIMIT_WORKSPACE_FILES)
 		return error_set(scan->error, BOBBIN_ELIMIT,
 			"the workspace has more than %d files: take some of them elsewhere", LIMIT_WORKSPACE_FILES);
 	if (mem_grow((void **)&scan->files, &scan->cap, scan->count + 1, sizeof(*scan->files)) < 0)
 		return error_set(scan->error, BOBBIN_ENOMEM, "out of memory");
 	struct found_file *found = &scan->files[scan->count];
-	*found = (struct found_file){.path = path, .size = info->size, .refused = refused};
-	if (!refused) {
-		int rc = folder_read(scan->folder, path, &content, scan->error);
-		if (!rc && sha256_of(buffer_slice(&content).data, content.len, digest) < 0)
-			rc = error_set(scan->error, BOBBIN_ENOMEM, "out of memory");
-		found->size = content.len;
-		buffer_release(&content);
-		if (rc == BOBBIN_ENOTFOUND)
-			return 0; /* gone in between */
-		if (rc < 0 && rc != BOBBIN_EREFUSED && rc != BOBBIN_ELIMIT)
-			return rc;
-		found->refused = rc < 0 ? "not a regular file" : NULL;
-		if (!rc)
-			hex_encode(digest, sizeof(digest), found->digest);
+	*found = (struct found_file){.path = path, .size = info->size, .refused = refused, .info = *info};
+	const char *digest = refused ? NULL : known_digest(scan->known, path, info);
+	if (digest) {
+		memcpy(found->digest, digest, SHA256_HEX_BYTES);
+		found->settled = true;
+	} else if (!refused) {
+		int rc = hash_found(scan, found);
+		if (rc)
+			return rc < 0 ? rc : 0;
 	}
 	scan->bytes += found->refused ? 0 : found->size;
 	scan->count++;
@@ -465,11 +484,17 @@ static int by_path(const void *left, const void *right)
 	return strcmp(((const struct found_file *)left)->path, ((const struct found_file *)right)->path);
 }
 
-int folder_scan(const struct folder *folder, struct arena *arena, struct found_file **ret_files, size_t *ret_count,
-	struct bobbin_error *error)
+int folder_scan(const struct folder *folder, const struct workspace_known *known, struct arena *arena,
+	struct found_file **ret_files, size_t *ret_count, bool *ret_news, struct bobbin_error *error)
 {
 	const struct platform *platform = folder->platform;
-	struct scan scan = {.folder = folder, .arena = arena, .error = error, .above = "", .dir = folder->dir};
+	struct scan scan = {.folder = folder,
+		.known = known,
+		.arena = arena,
+		.error = error,
+		.above = "",
+		.dir = folder->dir,
+		.now_ns = platform->realtime_ns(platform->context)};
 	int os = folder->dir < 0 ? 0 : platform->list(platform->context, folder->dir, scan_one, &scan);
 	int rc = scan.rc ? scan.rc : os < 0 ? error_set_os(error, -os, "cannot list the workspace") : 0;
 	struct found_file *files = rc ? NULL : arena_alloc(arena, (scan.count + 1) * sizeof(*files));
@@ -483,6 +508,7 @@ int folder_scan(const struct folder *folder, struct arena *arena, struct found_f
 		}
 		*ret_files = files;
 		*ret_count = scan.count;
+		*ret_news = scan.news;
 	}
 	mem_free(scan.files);
 	return rc;

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "base/alloc.h"
 #include "session/workspace.h"
 #include "store/store.h"
 #include "support/fail.h"
@@ -258,6 +259,166 @@ static void failures__every_allocation(void **state)
 	bobbin_session_close(session);
 }
 
+/* ---- What was hashed before ---- */
+
+#define LATER_NS INT64_C(60000000000) /* the clock of a world in which every file is that old */
+
+/* The session in a world whose clock stands `later_ns` after the real one. */
+static bobbin_session *open_in(struct fail_platform *world, int64_t later_ns, bobbin_store **ret_store)
+{
+	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
+	const struct platform *real = platform_default();
+	char where[SCRATCH_PATH_BYTES + 16];
+	bobbin_session *session;
+	bobbin_store *own = mem_alloc_zero(sizeof(*own));
+	snprintf(where, sizeof(where), "%s/store", scratch_dir);
+	fail_platform_init(world);
+	fail_platform_set_time(world, real->realtime_ns(real->context) + later_ns, 1);
+	assert_int_equal(store_open(&world->table, where, NULL, &own->store, &error), 0);
+	own->process = platform_process();
+	options.must_exist = 1;
+	assert_int_equal(bobbin_session_open(own, "main", &options, &session, &error), 0);
+	*ret_store = own;
+	return session;
+}
+
+/* How many changes a look notices; ret_bytes: what it read of files. */
+static uint64_t look(bobbin_session *session, struct fail_platform *world, uint64_t *ret_bytes)
+{
+	struct bobbin_files_report report;
+	uint64_t before = world->bytes_read;
+	assert_int_equal(bobbin_files_sync(session, &report, &error), 0);
+	*ret_bytes = world->bytes_read - before;
+	return report.noticed;
+}
+
+static void overwrite(const char *path, const char *text)
+{
+	int file = open(inside(path), O_WRONLY);
+	assert_true(file >= 0 && pwrite(file, text, strlen(text), 0) == (ssize_t)strlen(text));
+	close(file);
+}
+
+static void known__what_is_the_same_is_read_once(void **state)
+{
+	(void)state;
+	static char large[100000];
+	struct fail_platform world;
+	uint64_t first, second, third;
+	bobbin_store *own;
+	bobbin_session *session = open_session("main");
+	memset(large, 'l', sizeof(large));
+	assert_int_equal(bobbin_file_put(session, "d/large", large, sizeof(large), &error), 0);
+	assert_int_equal(put(session, "small", "x"), 0);
+	bobbin_session_close(session);
+	session = open_in(&world, LATER_NS, &own);
+	assert_int_equal(look(session, &world, &first), 0);
+	assert_int_equal(look(session, &world, &second), 0);
+	assert_true(first > sizeof(large));
+	assert_true(second < sizeof(large) / 10); /* the log is looked at, no file */
+	/* A write of ours, and one of another program with the same size and its old times put back. */
+	struct stat info;
+	assert_int_equal(put(session, "small", "y"), 0);
+	assert_int_equal(stat(inside("d/large"), &info), 0);
+	overwrite("d/large", "L");
+	const struct timespec times[] = {info.st_atim, info.st_mtim};
+	assert_int_equal(utimensat(AT_FDCWD, inside("d/large"), times, 0), 0);
+	assert_int_equal(look(session, &world, &third), 1);
+	assert_true(third > sizeof(large));
+	assert_int_equal(look(session, &world, &third), 0);
+	assert_true(third < sizeof(large) / 10);
+	/* Another file under the name; the same one taken away and put back. */
+	char small[SCRATCH_PATH_BYTES + 512];
+	snprintf(small, sizeof(small), "%s", inside("small"));
+	assert_int_equal(rename(small, inside("kept")), 0);
+	assert_int_equal(look(session, &world, &third), 2);
+	assert_int_equal(rename(inside("kept"), small), 0);
+	assert_int_equal(look(session, &world, &third), 2);
+	assert_string_equal(get(session, "small", NULL), "y");
+	bobbin_session_close(session);
+	bobbin_store_close(own);
+	assert_int_equal(world.open_files, 0);
+}
+
+/* Within the grain of a file system's times, equal times say nothing: such files are read at each look. */
+static void known__what_was_just_written_is_read_again(void **state)
+{
+	(void)state;
+	static const int64_t clocks[] = {0, 2000000000, -LATER_NS};
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		struct fail_platform world;
+		uint64_t bytes;
+		bobbin_store *own;
+		bobbin_session *session = open_session("main");
+		assert_int_equal(put(session, "file", i % 2 ? "one" : "two"), 0);
+		bobbin_session_close(session);
+		session = open_in(&world, clocks[i], &own);
+		assert_int_equal(look(session, &world, &bytes), 0);
+		/* What a program writes in the same tick of the clock: only its bytes tell. */
+		for (int times = 0; times < 50; times++) {
+			overwrite("file", times % 2 ? "odd" : "yes");
+			assert_int_equal(look(session, &world, &bytes), 1);
+		}
+		bobbin_session_close(session);
+		bobbin_store_close(own);
+	}
+}
+
+static void known__only_what_was_left_alone_is_kept(void **state)
+{
+	(void)state;
+	const int64_t now = INT64_C(1800000000000000000), second = 1000000000;
+	const struct file_info old = {.size = 3, .inode = 7, .device = 1, .modified_ns = now - 3 * second, .changed_ns = now - 3 * second};
+	struct file_info other = old;
+	assert_true(known_is_settled(&old, now));
+	assert_false(known_is_settled(&old, now - second)); /* two seconds: the grain of some file systems */
+	assert_false(known_is_settled(&old, now - 10 * second)); /* a clock that was set back */
+	other.changed_ns = now; /* its old time was put back by hand */
+	assert_false(known_is_settled(&other, now));
+	other = old;
+	other.modified_ns = now + second;
+	assert_false(known_is_settled(&other, now));
+	struct found_file files[] = {{.path = "new", .info = old, .settled = false, .digest = "nn"},
+		{.path = "old", .info = old, .settled = true, .digest = "oo"}};
+	struct workspace_known *known = NULL;
+	known_keep(&known, files, 2);
+	assert_null(known_digest(known, "new", &old));
+	assert_string_equal(known_digest(known, "old", &old), "oo");
+	for (int i = 0; i < 5; i++) { /* each of what makes it another */
+		other = old;
+		other.size += i == 0;
+		other.inode += i == 1;
+		other.device += i == 2;
+		other.modified_ns += i == 3;
+		other.changed_ns += i == 4;
+		assert_null(known_digest(known, "old", &other));
+	}
+	assert_null(known_digest(NULL, "old", &old));
+	known_free(known);
+}
+
+static void known__without_memory_nothing_is_kept(void **state)
+{
+	(void)state;
+	struct found_file files[2] = {{.path = "a", .settled = true, .digest = "aa"}, {.path = "b", .settled = true, .digest = "bb"}};
+	for (uint64_t nth = 1;; nth++) {
+		struct workspace_known *known = NULL;
+		known_keep(&known, files, 1);
+		fail_alloc_start(nth);
+		known_keep(&known, files, 2);
+		struct fail_alloc_report report = fail_alloc_stop();
+		const char *digest = known_digest(known, "b", &files[1].info);
+		if (report.failed)
+			assert_null(known);
+		else
+			assert_string_equal(digest, "bb");
+		assert_null(known_digest(known, "c", &files[1].info));
+		known_free(known);
+		if (!report.failed)
+			break;
+	}
+}
+
 /* ---- Versions ---- */
 
 static void versions__a_missing_folder_is_made_again(void **state)
@@ -327,6 +488,10 @@ int main(void)
 			escapes__what_is_no_file_is_refused_and_left_alone, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(escapes__the_walk_follows_nothing_either, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(failures__every_call_leaves_old_or_new, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(known__what_is_the_same_is_read_once, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(known__what_was_just_written_is_read_again, store_setup, store_teardown),
+		cmocka_unit_test(known__only_what_was_left_alone_is_kept),
+		cmocka_unit_test(known__without_memory_nothing_is_kept),
 		cmocka_unit_test_setup_teardown(failures__every_allocation, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(failures__every_allocation_of_the_tools_of_facts, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(versions__a_missing_folder_is_made_again, store_setup, store_teardown),

@@ -364,7 +364,7 @@ static void set_info(const struct sim_disk *disk, int number, struct file_info *
 	const struct sim_file *file = &disk->files[number];
 	ret_info->size = file->size;
 	ret_info->inode = file->inode + FIRST_INODE;
-	ret_info->modified_ns = file->modified_ns;
+	ret_info->modified_ns = ret_info->changed_ns = file->modified_ns;
 	ret_info->mode = file->mode;
 	for (size_t i = 0; i < disk->names.count; i++)
 		ret_info->links += disk->names.list[i].file == number;
