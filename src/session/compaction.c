@@ -115,7 +115,6 @@ int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct t
 	char floor[PATH_ID_BYTES];
 	size_t floor_position;
 	int rc = session_floor(session, head, floor, &floor_position, error);
-	uint64_t until = 0; /* what an ancestor wrote behind this came after the fork; 0: no bound */
 	for (struct log *log = session->log; rc == 0 && log; log = log_base(log)) {
 		/* An ancestor's line counts as of the fork: what was committed while its
 		 * head was on this line. */
@@ -123,16 +122,12 @@ int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct t
 		for (uint32_t at = log_newest(log, RECORD_COMPACTION); rc == 0 && at != RECORD_NONE;
 			at = info.previous) {
 			rc = log_record(log, at, &info);
-			if (until && info.offset >= until)
-				continue;
 			if (rc < 0 || (strict && (info.head == NODE_NONE ||
-							 !log_has_node(session->log, info.head) ||
-							 !log_on_line(session->log, info.head, head))))
+							 !log_record_on_line(session->log, log, &info, head))))
 				continue;
 			rc = consider(
 				session, log, at, head, floor, floor_position, counter, arena, &found, error);
 		}
-		until = log_info(log)->parent_size;
 	}
 	if (rc < 0)
 		return rc;

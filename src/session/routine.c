@@ -79,7 +79,7 @@ static int find_runs(struct log *log, uint32_t head, struct arena *arena, struct
 			int rc = log_record(at, record, &info);
 			if (rc < 0)
 				break;
-			if (info.head != NODE_NONE && !log_on_line(log, info.head, head))
+			if (!log_run_on_line(log, at, &info, head))
 				continue;
 			runs[count] = (struct run){.start = line_length(log, info.head)};
 			if ((rc = read_run(at, record, arena, &runs[count], error)) < 0)

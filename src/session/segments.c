@@ -240,7 +240,7 @@ static int find_run_starts(struct log *log, uint32_t head, struct run_starts *st
 			void *positions = starts->positions;
 			if (log_record(at, record, &info) < 0)
 				break;
-			if (info.head != NODE_NONE && !log_on_line(log, info.head, head))
+			if (!log_run_on_line(log, at, &info, head))
 				continue;
 			if (mem_grow(&positions, &starts->cap, starts->count + 1, sizeof(size_t)) < 0)
 				return BOBBIN_ENOMEM;

@@ -428,6 +428,13 @@ int bobbin_session_fork(bobbin_session *session, const char *at, const struct bo
 		return rc;
 	if (ret_forked)
 		forked_fill(&fork, child, ret_forked);
+	uint32_t cut = log_head(child);
+	if (log_base(child) && strcmp(log_info(child)->base_id, log_info(child)->parent_id) != 0) {
+		bobbin_session heir = {.process = session->process, .store = session->store, .log = child};
+		rc = workspace_bequeath(session, cut, &heir, error);
+		if (rc < 0)
+			error_prefix(error, "the fork is there, its files are not");
+	}
 	log_close(child);
-	return 0;
+	return rc;
 }

@@ -57,6 +57,43 @@ static int append_version(bobbin_session *session, const char *path, const char 
 	return rc;
 }
 
+/* ---- A fork ---- */
+
+static bool same_file(const struct file_version *a, const struct file_version *b)
+{
+	return (!a && !b) || (a && b && strcmp(a->digest, b->digest) == 0);
+}
+
+static const struct file_version *find_target(const struct file_version *versions, size_t count, const char *path)
+{
+	for (struct file_state state = {.next = 0}; state.next < count;) {
+		state = versions_state(versions, count, state.next);
+		if (strcmp(state.path, path) == 0)
+			return state.target;
+	}
+	return NULL;
+}
+
+int workspace_bequeath(bobbin_session *parent, uint32_t cut, bobbin_session *child, struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct file_version *theirs, *had;
+	size_t count, had_count;
+	int rc = versions_read(parent, cut, &arena, &theirs, &count, error);
+
+	if (!rc)
+		rc = versions_read(child, cut, &arena, &had, &had_count, error);
+	for (struct file_state state = {.next = 0}; !rc && state.next < count;) {
+		state = versions_state(theirs, count, state.next);
+		if (!same_file(state.target, find_target(had, had_count, state.path)))
+			rc = state.target ? append_version(child, state.path, state.target->digest, state.target->size,
+						    state.target->by, error)
+					  : append_version(child, state.path, DELETED, 0, "host", error);
+	}
+	arena_release(&arena);
+	return rc;
+}
+
 /* ---- Looking ---- */
 
 struct sync {

@@ -9,7 +9,8 @@
  *	     folder itself, noticed later; "line" put into the folder because the line moved, or a fork began: no new version
  *
  * What the line says (target) is the newest version of each path among the records whose head lies on the line: first by
- * how far along it, then in order of writing. A rewind or a fork therefore shows the files as of that message. What is
+ * how far along it, then in order of writing; of those at a message that the line goes on from, the ones written before it did. A
+ * rewind or a fork therefore shows the files as of that message, whatever was written elsewhere since. What is
  * in the folder is the session's own newest record of a path, of any line (left there), unless somebody else changed it.
  *
  * Invariants: (1) nothing is opened but regular files of this user, beneath the folder, by no link, and with no other
@@ -86,6 +87,10 @@ const char *known_digest(const struct workspace_known *known, const char *path, 
 /* Keeps what was found, sorted by path, in the place of what was kept before. Without memory it keeps nothing. */
 void known_keep(struct workspace_known **known, const struct found_file *files, size_t count);
 void known_free(struct workspace_known *known); /* NULL allowed */
+
+/* A fork reads the log that its cut lies in. If that is none of its parent's own, what its parent itself has written at a message that
+ * it inherits is not in there, and is given to the child as versions of its own. `cut`: the same node in both. */
+int workspace_bequeath(bobbin_session *parent, uint32_t cut, bobbin_session *child, struct bobbin_error *error);
 
 /* ---- Versions (workspace_versions.c) ---- */
 

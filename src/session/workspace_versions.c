@@ -51,19 +51,31 @@ static bool parse(struct reading *reading, const struct json *object, struct fil
 }
 
 /* Whether it lies on the line, and how far along. */
-static bool place_of(const struct reading *reading, uint32_t head, uint32_t *ret_place)
+static bool place_of(const struct reading *reading, const struct log *at, const struct log_record *info, uint32_t *ret_place)
 {
 	const struct log *log = reading->session->log;
 	struct log_node node;
 
 	*ret_place = 0;
-	if (head == NODE_NONE)
-		return true;
-	if (reading->head == NODE_NONE || !log_has_node(log, head) || !log_on_line(log, head, reading->head) ||
-		log_node(log, head, &node) < 0)
+	if (!log_record_on_line(log, at, info, reading->head))
 		return false;
-	*ret_place = node.depth + 1;
+	if (info->head != NODE_NONE && log_node(log, info->head, &node) < 0)
+		return false;
+	*ret_place = info->head == NODE_NONE ? 0 : node.depth + 1;
 	return true;
+}
+
+/* Whether it was written while the line ended where it stands: what is written there after the line went on (somebody went back, and
+ * forwards again) belongs to that end, and changes nothing that came before it. */
+static bool is_before_next(const struct reading *reading, const struct file_version *version, uint64_t offset)
+{
+	const struct log *log = reading->session->log;
+	struct log_node next;
+	uint32_t node = reading->head == NODE_NONE ? NODE_NONE : log_ancestor(log, reading->head, version->place);
+
+	if (node == NODE_NONE || log_node(log, node, &next) < 0)
+		return true;
+	return version->level == next.level ? offset < next.offset : version->level > next.level;
 }
 
 static int take(struct reading *reading, struct log *log, uint32_t record, const struct log_record *info,
@@ -73,7 +85,7 @@ static int take(struct reading *reading, struct log *log, uint32_t record, const
 		.seq = info->seq, .head = info->head, .level = level, .record = record, .own = level == 0};
 	struct json object;
 
-	version.on_line = place_of(reading, info->head, &version.place);
+	version.on_line = place_of(reading, log, info, &version.place) && is_before_next(reading, &version, info->offset);
 	if (!version.on_line && !version.own)
 		return 0;
 	int rc = log_record_read(log, record, reading->arena, &object, error);
@@ -106,7 +118,6 @@ int versions_read(bobbin_session *session, uint32_t head, struct arena *arena, s
 {
 	struct reading reading = {.session = session, .head = head, .arena = arena};
 	struct log_record info;
-	uint64_t until = 0; /* what an ancestor wrote behind this came after the fork; 0: no bound */
 	uint32_t level = 0;
 	int rc = 0;
 
@@ -115,10 +126,9 @@ int versions_read(bobbin_session *session, uint32_t head, struct arena *arena, s
 			rc = log_record(log, at, &info);
 			if (rc < 0)
 				error_set(error, rc, "the versions of files cannot be read");
-			else if (!until || info.offset < until)
+			else
 				rc = take(&reading, log, at, &info, level, error);
 		}
-		until = log_info(log)->parent_size;
 	}
 	struct file_version *versions = rc ? NULL : arena_alloc(arena, (reading.count + 1) * sizeof(*versions));
 	if (!rc && !versions)

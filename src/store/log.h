@@ -341,6 +341,13 @@ struct log_record {
 
 uint32_t log_record_count(const struct log *log); /* of its own file */
 int log_record(const struct log *log, uint32_t record, struct log_record *ret_record);
+/* Whether a record that is no message, of `log` itself or of an ancestor `at` of its, was written at a message of the line to `head`
+ * (or before any): a node's number says so only below the cut, behind which the ancestor's numbers are other messages' here; and what
+ * an ancestor wrote after it was forked is not of this session. */
+bool log_record_on_line(const struct log *log, const struct log *at, const struct log_record *record, uint32_t head);
+/* The same for a run, which begins with the message after it: that of an ancestor counts only where its own first message is on the
+ * line. */
+bool log_run_on_line(const struct log *log, const struct log *at, const struct log_record *record, uint32_t head);
 /* The newest of a kind in its own file (walk on with ->previous), or RECORD_NONE. */
 uint32_t log_newest(const struct log *log, enum record_kind kind);
 /* Reads a record's exact bytes into the arena and validates them. */

@@ -91,8 +91,12 @@ static int describe(struct log *parent, uint32_t cut, struct session_line *line,
 	*ret_holder = parent;
 	if (cut == NODE_NONE)
 		return 0;
-	while (cut < holder->index.base_count)
+	/* Of an ancestor the child has what its parent has of it: nothing that was written since the parent was forked. */
+	uint64_t size = parent->index.state.position.offset;
+	while (cut < holder->index.base_count) {
+		size = holder->info.parent_size ? holder->info.parent_size : holder->base->index.state.position.offset;
 		holder = holder->base;
+	}
 	if (levels_below(holder) > LIMIT_FORK_DEPTH)
 		return error_set(error, BOBBIN_ELIMIT,
 			"more than %d ancestors: `bobbin fork` from an earlier session", LIMIT_FORK_DEPTH);
@@ -103,7 +107,7 @@ static int describe(struct log *parent, uint32_t cut, struct session_line *line,
 	line->parent_seq = node.seq;
 	line->parent_end = node.offset + node.length;
 	line->parent_hash = node.chain;
-	line->parent_size = holder->index.state.position.offset;
+	line->parent_size = size;
 	*ret_holder = holder;
 	return log_node_id(parent, cut, line->through, error);
 }

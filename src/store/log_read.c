@@ -52,6 +52,38 @@ bool log_has_node(const struct log *log, uint32_t node)
 	return index_has(&log->index, node);
 }
 
+bool log_record_on_line(const struct log *log, const struct log *at, const struct log_record *record, uint32_t head)
+{
+	uint64_t end = 0; /* 0: no bound */
+
+	for (const struct log *above = log; above != at; above = log_base(above)) {
+		if (record->head != NODE_NONE && record->head >= above->index.base_count)
+			return false;
+		end = log_info(above)->parent_size;
+	}
+	if (end && record->offset >= end)
+		return false;
+	return record->head == NODE_NONE ||
+	       (log_has_node(log, record->head) && log_on_line(log, record->head, head));
+}
+
+bool log_run_on_line(const struct log *log, const struct log *at, const struct log_record *record, uint32_t head)
+{
+	struct log_node node = {.depth = UINT32_MAX}; /* and one: the first of the line */
+	uint32_t level = 0, next;
+
+	if (!log_record_on_line(log, at, record, head))
+		return false;
+	if (at == log)
+		return true;
+	for (const struct log *above = log; above != at; above = log_base(above))
+		level++;
+	if (record->head != NODE_NONE && log_node(log, record->head, &node) < 0)
+		return false;
+	next = head == NODE_NONE ? NODE_NONE : log_ancestor(log, head, node.depth + 1);
+	return next != NODE_NONE && log_node(log, next, &node) == 0 && node.level == level;
+}
+
 int log_find(struct log *log, struct slice id, uint32_t *ret_node, struct bobbin_error *error)
 {
 	uint32_t node = id.len ? index_find(&log->index, id) : NODE_NONE;

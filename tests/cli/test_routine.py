@@ -70,6 +70,20 @@ with Scratch() as scratch:
     parts = scratch.run("window", "main", "--json", *small).rows[0]["parts"]
     equal([part["kind"] for part in parts if part["kind"] == "record"], [], "nor in its plan")
 
+# A run of the parent's after the cut, or after the fork, is none of the child's and hides nothing there.
+with Scratch() as scratch:
+    scratch.run("chat", "the very first")
+    scratch.run("fork", "main", "2", "--id", "before")
+    scratch.run("chat", "Go.", "--run", "r1", "--routine", "digest")
+    scratch.run("chat", "thanks")
+    scratch.run("fork", "main", "2", "--id", "after")
+    for child in ("before", "after"):
+        for i in range(4):
+            scratch.run("chat", f"word {i}", "--session", child)
+        text = scratch.run("request", child).text
+        ok("the very first" in text and "word 0" in text and "Notes of this routine" not in text,
+           f"forked {child} the run began: it is not in it", text)
+
 with Scratch() as scratch:
     # A log may be written by hand: what names no run or routine is none of its own, and stops nothing.
     scratch.run("append", "other", input='{"role":"user","content":"hi"}')
