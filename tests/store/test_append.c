@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Appending: what a line looks like, what is refused, compare and swap, ids given twice. */
+#include "store/log_internal.h"
 #include "store_test.h"
 #include "base/hash.h"
 #include <fcntl.h>
@@ -95,10 +96,13 @@ static void append__refused_records_leave_no_trace(void **state)
 	say(log, "user", "first");
 	size_t before, after;
 	free(scratch_read(world.dir, "main.jsonl", &before));
+	uint32_t keys = log->index.keys.count;
+	size_t texts = log->index.texts.len;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct bobbin_error error = {0};
 		struct slice batch[2] = {
-			SLICE_LITERAL("{\"role\":\"user\",\"content\":\"good\"}"), slice_of(cases[i].record)};
+			SLICE_LITERAL("{\"role\":\"user\",\"content\":\"good\",\"id\":\"good\",\"parent\":null}"),
+			slice_of(cases[i].record)};
 		struct log_ack acks[2];
 		assert_int_equal(log_append(log, batch, 2, NULL, acks, &error), cases[i].code);
 		assert_int_equal(error.code, cases[i].code);
@@ -107,8 +111,48 @@ static void append__refused_records_leave_no_trace(void **state)
 		free(scratch_read(world.dir, "main.jsonl", &after));
 		assert_int_equal(before, after);
 		assert_string_equal(line_of(log), "m1");
+		/* Nor in memory, where it would add up. */
+		assert_int_equal(log->index.keys.count, keys);
+		assert_int_equal(log->index.texts.len, texts);
 	}
 	assert_int_equal(say(log, "user", "second").seq, 2);
+	log_close(log);
+	world_close(&world);
+}
+
+/* The header is record 0; control records and messages are numbered together, in file order. */
+static void append__acks_say_which_record_it_became(void **state)
+{
+	(void)state;
+	static const char *const RECORDS[] = {"{\"role\":\"user\",\"content\":\"a\",\"id\":\"a\"}",
+		"{\"type\":\"usage\",\"for\":\"a\"}", "{\"role\":\"assistant\",\"content\":\"b\",\"id\":\"b\"}",
+		"{\"role\":\"user\",\"content\":\"c\",\"id\":\"c\"}", "{\"type\":\"usage\",\"for\":\"b\"}",
+		"{\"type\":\"note\"}", "{\"role\":\"assistant\",\"content\":\"d\",\"id\":\"d\"}"};
+	struct world world;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	for (uint32_t i = 0; i < sizeof(RECORDS) / sizeof(RECORDS[0]); i++)
+		assert_int_equal(add(log, RECORDS[i]).record, i + 1);
+	for (uint32_t i = 0; i < sizeof(RECORDS) / sizeof(RECORDS[0]); i++) {
+		struct log_record record;
+		assert_int_equal(log_record(log, i + 1, &record), 0);
+		if (record.kind != RECORD_MESSAGE)
+			continue;
+		struct log_ack ack = add(log, RECORDS[i]);
+		assert_true(ack.repeated);
+		assert_int_equal(ack.record, i + 1);
+		assert_int_equal(ack.node, record.node);
+	}
+	/* Each message says which came before it, over the control records between. */
+	static const uint32_t PREVIOUS[] = {RECORD_NONE, 1, 3, 4};
+	uint32_t messages = 0;
+	for (uint32_t i = 1; i < log_record_count(log); i++) {
+		struct log_record record;
+		assert_int_equal(log_record(log, i, &record), 0);
+		if (record.kind == RECORD_MESSAGE)
+			assert_int_equal(record.previous, PREVIOUS[messages++]);
+	}
+	assert_int_equal(messages, 4);
 	log_close(log);
 	world_close(&world);
 }
@@ -295,6 +339,7 @@ int main(void)
 		cmocka_unit_test(append__line_has_seq_ts_and_crc_last),
 		cmocka_unit_test(append__synced_before_it_is_acknowledged),
 		cmocka_unit_test(append__refused_records_leave_no_trace),
+		cmocka_unit_test(append__acks_say_which_record_it_became),
 		cmocka_unit_test(x26_parents__unknown_foreign_and_own_are_refused),
 		cmocka_unit_test(append__same_id_and_bytes_is_acknowledged_again),
 		cmocka_unit_test(append__stale_head_is_a_conflict),

@@ -252,9 +252,16 @@ static void fork__inherits_the_line_and_its_late_results_only(void **state)
 	log_children(h, node_of(h, "m1"), &arena, &nodes, &count);
 	assert_int_equal(count, 1);
 	arena_release(&arena);
+	/* Late results that stand before the cut, of a call that is not on the line to it. */
+	add(log, "{\"role\":\"user\",\"content\":\"again\",\"parent\":\"m1\",\"branch\":true,\"id\":\"again\"}");
+	struct log *i = fork_through(&world, log, "again", "i", NULL);
+	assert_string_equal(line_of(i), "m1 again");
+	assert_int_equal(log_find(i, slice_of("m6"), &node, NULL), BOBBIN_ENOTFOUND);
+	assert_int_equal(log_find(i, slice_of("m8"), &node, NULL), BOBBIN_ENOTFOUND);
 	log_close(f);
 	log_close(g);
 	log_close(h);
+	log_close(i);
 	log_close(log);
 	world_close(&world);
 }
