@@ -191,6 +191,38 @@ static void memory__of_a_writer_is_bounded(void **state)
 	world_close(&world);
 }
 
+/* A writer that begins with a file has the keys of what came since, and leaves them to the file again: what stood there
+ * before is still found. */
+static void memory__ids_of_a_file_that_was_begun_with(void **state)
+{
+	(void)state;
+	struct world world;
+	char text[100], id[32];
+	uint32_t node;
+
+	world_open(&world, STORE_SYNC_FULL);
+	reopen(&world, 1, KEPT);
+	struct log *log = world_create(&world, "main");
+	for (unsigned i = 0; i < 4 * KEPT; i++) {
+		if (i == 2 * KEPT) {
+			log_close(log);
+			log = world_log(&world, "main", LOG_WRITE);
+			assert_non_null(log->index.prefix);
+			assert_false(log->index.all_keys);
+		}
+		snprintf(text, sizeof(text), "{\"role\":\"user\",\"content\":\"x\",\"id\":\"own-%u\"}", i);
+		add(log, text);
+	}
+	assert_true(index_resident_count(&log->index) <= KEPT + 1);
+	for (unsigned i = 0; i < 4 * KEPT; i++) {
+		snprintf(id, sizeof(id), "own-%u", i);
+		assert_int_equal(log_find(log, slice_of(id), &node, NULL), 0);
+		assert_int_equal(node, i);
+	}
+	log_close(log);
+	world_close(&world);
+}
+
 /* The file that a rebuild has just begun to rely on is cut, or gone, or another: the log is read. */
 static void memory__file_taken_away_after_the_rebuild(void **state)
 {
@@ -251,6 +283,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory__of_a_rebuild_is_bounded),
 		cmocka_unit_test(memory__of_a_writer_is_bounded),
+		cmocka_unit_test(memory__ids_of_a_file_that_was_begun_with),
 		cmocka_unit_test(memory__file_taken_away_after_the_rebuild),
 		cmocka_unit_test(memory__nth_failure),
 	};

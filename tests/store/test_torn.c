@@ -447,6 +447,22 @@ static void lost_header__says_that_records_are_missing(void **state)
 	log = world_log(&world, "whole", LOG_READ);
 	assert_int_equal(log_fault_total(log), 0);
 	log_close(log);
+	/* One record is enough to be missed; as many control records as the number says are none too few. */
+	static const struct {
+		const char *text;
+		size_t missing;
+	} firsts[] = {
+		{"{\"seq\":1,\"role\":\"user\",\"content\":\"a\"}\n", 0},
+		{"{\"seq\":2,\"role\":\"user\",\"content\":\"a\"}\n", 1},
+		{"{\"seq\":1,\"type\":\"note\"}\n{\"seq\":2,\"role\":\"user\",\"content\":\"a\"}\n", 0},
+		{"{\"seq\":1,\"type\":\"note\"}\n{\"seq\":3,\"role\":\"user\",\"content\":\"a\"}\n", 1},
+	};
+	for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+		world_write(&world, "kid.jsonl", firsts[i].text);
+		log = world_log(&world, "kid", LOG_READ);
+		assert_int_equal(count_faults(log, FAULT_MISSING), firsts[i].missing);
+		log_close(log);
+	}
 	world_close(&world);
 }
 

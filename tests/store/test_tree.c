@@ -134,6 +134,33 @@ static void a4_late_result__replaces_its_marker(void **state)
 	world_close(&world);
 }
 
+/* Results that say themselves where they belong: beside the line, unless they say that the line is to follow them. */
+static void results__with_a_parent_or_a_branch_of_their_own(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_node node;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "u1");						  /* m1 */
+	add(log, CALLS(CALL("c1") "," CALL("c2")));			  /* m2 */
+	add(log, RESULT("c1", "r1"));					  /* m3 */
+	add(log, "{\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"r2\",\"parent\":\"m2\"}"); /* m4 */
+	assert_string_equal(line_of(log), "m1 m2 m3");
+	assert_int_equal(log_node(log, node_of(log, "m4"), &node), 0);
+	assert_true(node.flags & NODE_LATE);
+	assert_int_equal(node.parent, node_of(log, "m2"));
+	add(log, RESULT("c2", "r2 again")); /* m5: in the batch, which is open on this line */
+	assert_string_equal(line_of(log), "m1 m2 m3 m5");
+	say(log, "user", "u2"); /* m6 */
+	add(log, "{\"role\":\"tool\",\"tool_call_id\":\"c2\",\"content\":\"another\",\"branch\":true}"); /* m7 */
+	assert_string_equal(line_of(log), "m1 m2 m7");
+	assert_int_equal(log_node(log, node_of(log, "m7"), &node), 0);
+	assert_int_equal(node.flags, NODE_BRANCH);
+	log_close(log);
+	world_close(&world);
+}
+
 /* The same sums as a path over the records themselves, for each of its heads, with three counters. */
 static void path__agrees_with_a_path_over_the_records(void **state)
 {
@@ -467,6 +494,14 @@ static void short_name__an_id_that_says_so_goes_first(void **state)
 	assert_int_equal(node_of(log, "m9"), 3);
 	assert_int_equal(count_faults(log, FAULT_DUPLICATE_ID), 0);
 	log_close(log);
+	/* A message whose name it is came before: the id is taken. */
+	world_write(&world, "other.jsonl",
+		"{\"seq\":9,\"role\":\"user\",\"content\":\"a\"}\n"
+		"{\"seq\":10,\"role\":\"user\",\"content\":\"b\",\"id\":\"m9\"}\n");
+	log = world_log(&world, "other", LOG_READ);
+	assert_int_equal(node_of(log, "m9"), 0);
+	assert_int_equal(count_faults(log, FAULT_DUPLICATE_ID), 1);
+	log_close(log);
 	world_close(&world);
 }
 
@@ -535,6 +570,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tree__head_moves_by_the_rule),
 		cmocka_unit_test(a4_late_result__replaces_its_marker),
+		cmocka_unit_test(results__with_a_parent_or_a_branch_of_their_own),
 		cmocka_unit_test(path__agrees_with_a_path_over_the_records),
 		cmocka_unit_test(x04_parallel_results__none_is_merged_or_lost),
 		cmocka_unit_test(a3_dangling_call__is_answered_by_appending_only),
