@@ -41,9 +41,9 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 		count == 1 ? "" : "s");
 	for (size_t i = 0; (one = bobbin_import_get(import, i)); i++) {
 		if (i < 10)
-			note(arguments, "  %s: %s messages (%s on the line), %s calls, %s results", one->id,
-				number_text(one->messages), number_text(one->messages_on_line),
-				number_text(one->calls), number_text(one->results));
+			note(arguments, "  %s: %s (%s on the line), %s, %s", one->id, counted(one->messages, "message"),
+				number_text(one->messages_on_line), counted(one->calls, "call"),
+				counted(one->results, "result"));
 		else if (i == 10)
 			note(arguments, "  … and %s more", number_text(count - 10));
 		puts(one->id);

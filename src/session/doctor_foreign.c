@@ -63,7 +63,8 @@ static int line_of(struct replay *replay, const char *format, const struct impor
 	return rc ? error_set(error, rc, "out of memory") : 0;
 }
 
-static int examine_conversation(const char *format, const struct import_conversation *conversation,
+/* `number`: of the conversation in a file of several, from 1; 0: it is the only one. */
+static int examine_conversation(const char *format, const struct import_conversation *conversation, size_t number,
 	bobbin_faults *faults, struct bobbin_error *error)
 {
 	struct replay replay;
@@ -75,7 +76,7 @@ static int examine_conversation(const char *format, const struct import_conversa
 	if (!rc)
 		rc = array_path_new(line.records, line.count, NULL, &path, error);
 	if (!rc) {
-		const struct doctor_foreign foreign = {format, line.ids, line.numbers};
+		const struct doctor_foreign foreign = {format, line.ids, line.numbers, number};
 		rc = doctor_refused(array_path_path(path), &foreign, faults, error);
 		if (!rc)
 			rc = doctor_lost(array_path_path(path), &foreign, faults, error);
@@ -85,16 +86,36 @@ static int examine_conversation(const char *format, const struct import_conversa
 	return rc;
 }
 
+/* Damage of the file itself, by how its reader says it; what else a reader warns of is no damage that a repair mends. */
+static const struct {
+	const char *begins, *kind, *advice;
+} DAMAGE[] = {
+	{"not a whole JSON record", "torn", "Its writer was interrupted, or a part of it is gone; everything else is read."},
+	{"the document breaks off", "torn", "Its writer was interrupted, or its end is gone; everything before it is read."},
+	{"the document is damaged here", "damaged", "Everything that can be read before and after it is read."},
+};
+
+static int tell_warning(bobbin_faults *faults, const struct import_warning *warning)
+{
+	for (size_t i = 0; i < sizeof(DAMAGE) / sizeof(DAMAGE[0]); i++) {
+		if (strncmp(warning->message, DAMAGE[i].begins, strlen(DAMAGE[i].begins)) != 0)
+			continue;
+		int rc = faults_add(
+			faults, DAMAGE[i].kind, "", warning->line, warning->offset, warning->message, DAMAGE[i].advice);
+		return rc ? rc : faults_add_repair(faults, "It is left out.");
+	}
+	return faults_add(faults, "transcript", "", warning->line, warning->offset, warning->message, "");
+}
+
 static int examine_import(const struct import *import, bobbin_faults *faults, struct bobbin_error *error)
 {
+	size_t count = import->conversation_count;
 	int rc = 0;
 	for (size_t i = 0; !rc && i < import->warning_count; i++)
-		if (!import->warnings[i].remark &&
-			(rc = faults_add(faults, "transcript", "", import->warnings[i].line,
-				 import->warnings[i].offset, import->warnings[i].message, "")) < 0)
+		if (!import->warnings[i].remark && (rc = tell_warning(faults, &import->warnings[i])) < 0)
 			error_set(error, rc, "out of memory");
-	for (size_t i = 0; !rc && i < import->conversation_count; i++)
-		rc = examine_conversation(import->format, &import->conversations[i], faults, error);
+	for (size_t i = 0; !rc && i < count; i++)
+		rc = examine_conversation(import->format, &import->conversations[i], count > 1 ? i + 1 : 0, faults, error);
 	return rc;
 }
 

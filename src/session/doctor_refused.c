@@ -451,6 +451,8 @@ static int tell(struct refused *refused, const struct finding *finding)
 	}
 	if (!any && !(strict && cause_about(finding->cause)->once))
 		return 0;
+	if (foreign->conversation)
+		buffer_addf(&message, "conversation %zu, ", foreign->conversation);
 	buffer_addf(&message, "message %zu of %zu (m%zu): ", finding->position + 1, refused->path->count,
 		foreign->numbers[finding->position]);
 	add_sentence(finding, &message);

@@ -159,8 +159,9 @@ bool foreign_name_is_refused(const char *format, struct slice name)
 bool foreign_is_free_text(const char *format, const struct json *arguments)
 {
 	enum dialect own;
-	return foreign_dialect(format, &own) && own == DIALECT_OPENAI_RESPONSES && arguments->type == JSON_STRING &&
-	       arguments->len > 2 && arguments->text[1] != '{';
+	bool has_custom_tools = slice_is(slice_of(format ? format : ""), "bobbin") || /* they may have come from there */
+				(foreign_dialect(format, &own) && own == DIALECT_OPENAI_RESPONSES);
+	return has_custom_tools && arguments->type == JSON_STRING && arguments->len > 2 && arguments->text[1] != '{';
 }
 
 bool foreign_arguments(const struct json *arguments, struct arena *arena, struct json *ret_object)

@@ -123,6 +123,7 @@ struct doctor_foreign {
 	const char *format;	/* of the transcript */
 	const char *const *ids; /* of its messages, as an import will name them */
 	const size_t *numbers;	/* m<number>, the same */
+	size_t conversation;	/* its number in a file of several, from 1; 0: it is the only one */
 };
 int doctor_refused(const struct path *path, const struct doctor_foreign *foreign, bobbin_faults *faults,
 	struct bobbin_error *error);

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "session/import_repair.h"
 #include "transcript/import_tools.h"
+#include <stdio.h>
 
 struct bobbin_import {
 	struct import read;
@@ -185,26 +186,30 @@ static int keep_warnings(bobbin_import *import, const char *name)
 	return rc;
 }
 
-/* What was done, said with the name that the message has in what was read. */
-static int tell_repairs(struct import *read, const struct import_repairs *repairs)
+/* What was done, said with the name that the message has in what was read; `number`: of its conversation if there are several. */
+static int tell_repairs(struct import *read, const struct import_repairs *repairs, size_t number)
 {
 	static const char *const of[REPAIRS] = {
-		"call", "result", "result", "result", "call id", "sealed block", "message", "message", "text", "call", "call", "call"};
+		"call", "result", "result", "result", "call id", "sealed block", "message", "message", "text", "call", "call", "call", "line"};
+	char conversation[48] = "";
 	int rc = 0;
+	if (number)
+		snprintf(conversation, sizeof(conversation), "conversation %zu, ", number);
 	for (int i = 0; !rc && i < REPAIRS; i++)
 		if (repairs->counts[i])
-			rc = import_warn(read, (struct place){0, 0}, "repaired: %llu %s%s %s (first: message %zu)",
+			rc = import_warn(read, (struct place){0, 0}, "repaired: %llu %s%s %s (first: %smessage %zu)",
 				(unsigned long long)repairs->counts[i], of[i], repairs->counts[i] == 1 ? "" : "s",
-				import_repair_text((enum import_repair)i), repairs->first[i] + 1);
+				import_repair_text((enum import_repair)i), conversation, repairs->first[i] + 1);
 	return rc;
 }
 
 static int repair_all(struct import *read, struct bobbin_error *error)
 {
-	for (size_t i = 0; i < read->conversation_count; i++) {
+	size_t count = read->conversation_count;
+	for (size_t i = 0; i < count; i++) {
 		struct import_repairs repairs;
 		int rc = import_repair(read, &read->conversations[i], &repairs, error);
-		if (!rc && (rc = tell_repairs(read, &repairs)) < 0)
+		if (!rc && (rc = tell_repairs(read, &repairs, count > 1 ? i + 1 : 0)) < 0)
 			error_set(error, rc, "out of memory");
 		if (rc < 0)
 			return rc;

@@ -25,6 +25,7 @@ const char *import_repair_text(enum import_repair repair)
 		[REPAIR_BLANK] = "without a word beside others: left out",
 		[REPAIR_ARGUMENTS] = "whose arguments were no JSON object: they stand as a text in one",
 		[REPAIR_NAMES] = "whose tool's name the provider refuses: renamed",
+		[REPAIR_OPENED] = "that began with the assistant: [conversation continues] before it",
 		[REPAIR_IDS] = "whose id the provider refuses: renamed, with their results",
 	};
 	return texts[repair];
@@ -260,6 +261,22 @@ static void place_cut(struct repairing *repairing, size_t index, struct draft *d
 		draft->cut = repairing->places[at];
 }
 
+/* A line that begins with the assistant, which not every provider takes: requests put the same before it. */
+static int open_line(struct repairing *repairing, size_t index, size_t *parent)
+{
+	struct json_writer writer;
+	struct draft draft = {.role = ROLE_USER, .origin = ORIGIN_INJECTED};
+	buffer_clear(&repairing->out);
+	json_writer_init(&writer, &repairing->out);
+	json_member_text(&writer, "role", "user");
+	json_member_text(&writer, "content", "[conversation continues]");
+	json_member_text(&writer, "origin", "injected");
+	repair_count(repairing, REPAIR_OPENED, index);
+	int rc = add_draft(repairing, &draft, DRAFT_NONE);
+	*parent = repairing->drafts.count - 1;
+	return rc;
+}
+
 /* A message that is no result, and the results of its calls. */
 static int add_message(struct repairing *repairing, size_t index)
 {
@@ -271,10 +288,14 @@ static int add_message(struct repairing *repairing, size_t index)
 		repair_count(repairing, REPAIR_EMPTY, index);
 		return 0;
 	}
+	int rc = 0;
+	if (parent == DRAFT_NONE && message->role == ROLE_ASSISTANT && repairing->on_line[index])
+		rc = open_line(repairing, index, &parent);
 	repair_write_members(repairing, index, (struct slice){NULL, 0});
 	draft.id = keep(repairing, message->id);
 	place_cut(repairing, index, &draft);
-	int rc = add_draft(repairing, &draft, parent);
+	if (!rc)
+		rc = add_draft(repairing, &draft, parent);
 	repairing->tails[index] = repairing->places[index] = repairing->drafts.count - 1;
 	return rc ? rc : add_results(repairing, index);
 }
@@ -309,6 +330,7 @@ static int find_what_goes_on(struct repairing *repairing)
 {
 	const struct replay *replay = &repairing->replay;
 	bool *on_line = arena_alloc_zero(&repairing->replay.arena, (replay->count + 1) * sizeof(*on_line));
+	repairing->on_line = on_line;
 	if (!on_line)
 		return BOBBIN_ENOMEM;
 	for (size_t at = replay->head; at != REPLAY_NONE; at = replay->parents[at])

@@ -8,7 +8,8 @@
  *     or a marked one. Every result has a call.
  * (2) Nothing that was said is lost: a result without a call becomes text of an injected message, a second one too if it
  *     says something else; arguments that are no object become a text in one. Taken out are only equal copies, sealed blocks that
- *     are not whole or that nothing follows, and texts and messages without a word.
+ *     are not whole or that nothing follows, and texts and messages without a word. Put in are marked results, and a first message
+ *     before a line that begins with the assistant.
  * (3) Lone surrogates and NUL characters become U+FFFD, in texts, in arguments (also inside a string that holds them) and in copies of the
  *     original.
  * (4) A conversation in which none of this is wrong keeps its records, byte for byte; of one that was repaired nothing is
@@ -33,6 +34,7 @@ enum import_repair {
 	REPAIR_ARGUMENTS, /* calls whose arguments were no JSON object */
 	REPAIR_NAMES,     /* calls whose tool's name the file's own provider refuses */
 	REPAIR_IDS,       /* the same of their ids */
+	REPAIR_OPENED,    /* lines that began with the assistant */
 	REPAIRS,
 };
 

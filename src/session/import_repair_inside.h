@@ -24,6 +24,7 @@ struct repairing {
 	size_t *calls_from;    /* by message: its first in `calls`; the next message's is the end */
 	enum fate *fates;      /* of results */
 	bool *goes_on;	       /* by message: the assistant speaks on after it */
+	bool *on_line;	       /* by message: it is on the line to the head */
 	size_t *places;	       /* by message: its draft */
 	size_t *tails;	       /* by message: the draft that what follows it hangs from */
 	struct drafts drafts;

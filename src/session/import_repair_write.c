@@ -162,34 +162,49 @@ static bool is_call(const struct message *message, const struct json *block)
 	       (json_string_is(&type, "tool_call") || json_string_is(&type, "tool_use"));
 }
 
-/* How many blocks of the content stay when thinking that nothing follows is taken off its end. */
+/* A block that is sent whatever stands around it, so that thinking before it is finished; not one of a kind nobody knows. */
+static bool finishes(const struct json *value)
+{
+	static const char *const KINDS[] = {"tool_use", "tool_call", "image", "server_tool_use", "web_search_tool_result"};
+	struct json type, text;
+	if (!json_get(value, "type", &type))
+		return false;
+	if (json_string_is(&type, "text"))
+		return json_get(value, "text", &text) && text.type == JSON_STRING && !text_is_blank(&text);
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++)
+		if (json_string_is(&type, KINDS[i]))
+			return true;
+	return false;
+}
+
+/* Where thinking that nothing follows begins in the content. */
 static size_t finished_blocks(struct repairing *repairing, size_t index)
 {
 	const struct message *message = &repairing->replay.messages[index];
 	struct json_iter iter;
-	struct json value, type;
+	struct json value;
 	size_t count = 0, finished = 0;
 	if (message->role != ROLE_ASSISTANT || repairing->goes_on[index] || json_count(&message->tool_calls))
 		return SIZE_MAX;
 	json_iter_init(&iter, &message->content);
 	while (json_iter_next(&iter, NULL, &value)) {
-		struct block block = {.type = BLOCK_SEALED, .value = value};
 		count++;
-		if (!json_get(&value, "type", &type) || !json_string_plain(&type, &block.kind) ||
-			!sealed_is_anthropics(repairing->import->format, &block))
+		if (finishes(&value))
 			finished = count;
 	}
 	return finished;
 }
 
 /* Why a block of the content is left out; REPAIRS: it stays. */
-static enum import_repair fate_of_block(struct repairing *repairing, const struct message *message, const struct json *value)
+static enum import_repair fate_of_block(
+	struct repairing *repairing, const struct message *message, const struct json *value, bool unfinished)
 {
 	struct json type, text;
 	struct block block = {.type = BLOCK_SEALED, .value = *value};
 	if (!json_get(value, "type", &type) || !json_string_plain(&type, &block.kind))
 		return REPAIRS;
-	if (sealed_is_broken(repairing->import->format, &block))
+	if (sealed_is_broken(repairing->import->format, &block) ||
+		(unfinished && sealed_is_anthropics(repairing->import->format, &block)))
 		return REPAIR_SEALED;
 	bool blank = slice_is(block.kind, "text") && message->role != ROLE_TOOL && json_get(value, "text", &text) &&
 		     text.type == JSON_STRING && text_is_blank(&text);
@@ -206,9 +221,7 @@ static void write_content(struct repairing *repairing, size_t index, struct json
 	json_begin_array(writer);
 	json_iter_init(&iter, &message->content);
 	for (; json_iter_next(&iter, NULL, &value); number++) {
-		enum import_repair fate = fate_of_block(repairing, message, &value);
-		if (fate == REPAIRS && number >= stay)
-			fate = REPAIR_SEALED;
+		enum import_repair fate = fate_of_block(repairing, message, &value, number >= stay);
 		if (fate != REPAIRS)
 			repair_count(repairing, fate, index);
 		else if (is_call(message, &value))

@@ -152,7 +152,7 @@ WORDS = {
     "the assistant first": {A: 'messages: first message must use the "user" role'},
 }
 FORMATS = {C: "openai-chat", A: "anthropic-messages"}
-MEND = {"no_user_first", "image"}  # a request mends these, and no file needs it
+MEND = {"image"}  # a request mends it
 
 for name, (dialect, messages, expected) in CASES.items():
     with Scratch() as scratch:
