@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void print_imported_json(const bobbin_import *import, const char *file)
 {
@@ -65,9 +66,11 @@ static int import_file(const struct arguments *arguments, bobbin_store *store, c
 	struct bobbin_import_options options = BOBBIN_IMPORT_OPTIONS_INIT;
 	struct bobbin_error error;
 	bobbin_import *import;
-	char *data;
-	size_t len;
-	int rc = read_input(file, &data, &len);
+	struct stat status;
+	bool regular = strcmp(file, "-") != 0 && stat(file, &status) == 0 && S_ISREG(status.st_mode);
+	char *data = NULL;
+	size_t len = 0;
+	int rc = regular ? 0 : read_input(file, &data, &len);
 	if (rc)
 		return rc;
 	options.format = arguments->format;
@@ -76,7 +79,8 @@ static int import_file(const struct arguments *arguments, bobbin_store *store, c
 	options.name = file;
 	options.redact_on_write = arguments->redact_on_write;
 	options.repair = arguments->repair;
-	rc = bobbin_import_data(store, data, len, &options, &import, &error);
+	rc = regular ? bobbin_import_file(store, file, &options, &import, &error)
+		     : bobbin_import_data(store, data, len, &options, &import, &error);
 	free(data);
 	if (rc < 0)
 		return fail(&error);

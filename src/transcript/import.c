@@ -372,31 +372,152 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 	int rc = reader->read(ret_import, data, len, error);
 	if (rc == BOBBIN_EINPUT)
 		tell_first_fault(ret_import, error);
-	return rc ? rc : import_end(import_tell_kinds(ret_import), error);
+	if (rc)
+		return rc;
+	rc = import_tell_kinds(ret_import);
+	return import_end(rc ? rc : import_tell_keys(ret_import), error);
 }
 
 /* Readers ask for many small texts, and one that is missing is no fault of a file: whether memory ran out anywhere on
  * the way is looked at here, so that no message is left out for it in silence. */
-int import_read(const char *format, const char *data, size_t len, struct import *ret_import,
-	struct bobbin_error *error)
+/* All of a file. */
+static int read_whole(const char *format, const char *data, size_t len, struct import *import, struct bobbin_error *error)
 {
-	uint64_t failures = mem_failures();
 	const char *wide = wide_encoding(data, len);
 	/* The mark that some editors put before UTF-8 is no part of the text. */
 	size_t mark = len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-	int rc;
 
-	*ret_import = (struct import){.arena = ARENA_INIT};
 	if (wide)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0,
 			"it is %s, and transcripts are read as UTF-8: iconv -f %s -t UTF-8 makes that of it", wide, wide);
-	rc = read_recognised(format, data + mark, len - mark, ret_import, error);
-	if (rc == 0 && (rc = import_keys_once(ret_import)) < 0)
-		error_set(error, rc, "out of memory");
-	for (size_t i = 0; mark && i < ret_import->warning_count; i++)
-		ret_import->warnings[i].offset += ret_import->warnings[i].line ? mark : 0;
+	int rc = read_recognised(format, data + mark, len - mark, import, error);
+	for (size_t i = 0; mark && i < import->warning_count; i++)
+		import->warnings[i].offset += import->warnings[i].line ? mark : 0;
 	if (rc && mark && error && error->line)
 		error->offset += mark;
+	return rc;
+}
+
+int import_read_to(const char *format, const char *data, size_t len, const struct import_sink *sink,
+	struct import *ret_import, struct bobbin_error *error)
+{
+	uint64_t failures = mem_failures();
+
+	*ret_import = (struct import){.arena = ARENA_INIT, .scratch = ARENA_INIT, .sink = sink};
+	int rc = read_whole(format, data, len, ret_import, error);
+	if (rc < 0 && error && ret_import->sink_error.code == rc)
+		*error = ret_import->sink_error;
+	return mem_failures() == failures ? rc : error_set(error, BOBBIN_ENOMEM, "out of memory");
+}
+
+int import_read(const char *format, const char *data, size_t len, struct import *ret_import,
+	struct bobbin_error *error)
+{
+	return import_read_to(format, data, len, NULL, ret_import, error);
+}
+
+bool import_streams(const char *format)
+{
+	static const char *const FORMATS[] = {"claude-code", "codex", "pi", NULL};
+
+	for (size_t i = 0; format && FORMATS[i]; i++) {
+		if (strcmp(FORMATS[i], format) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What a file of lines is told by. */
+#define HEAD_BYTES (4u << 20)
+
+static int read_part(const struct import_source *source, size_t len, char **ret_data, size_t *ret_len,
+	struct bobbin_error *error)
+{
+	char *data = mem_alloc(len + 1);
+	size_t done = 0;
+
+	if (!data)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	while (done < len) {
+		ssize_t got = source->read_at(source->context, data + done, len - done, done);
+		if (got < 0) {
+			mem_free(data);
+			return error_set(error, (int)got, "the file cannot be read");
+		}
+		if (got == 0)
+			break;
+		done += (size_t)got;
+	}
+	*ret_data = data;
+	*ret_len = done;
+	return 0;
+}
+
+/* A large file of lines, of a format that can be read piece by piece: its reader; else NULL. */
+static const struct reader *streaming_reader(const char *format, const char *head, size_t len)
+{
+	if (!import_has_many(head, len))
+		return NULL;
+	const char *name = format ? format : detect(head, len);
+	return import_streams(name) ? find_reader(name) : NULL;
+}
+
+static int read_streaming(const struct reader *reader, const struct import_source *source,
+	const struct import_spill *spill, struct import *import, struct bobbin_error *error)
+{
+	import->format = reader->name;
+	import->source = source;
+	import->spill = spill;
+	int rc = reader->read(import, NULL, 0, error);
+	if (rc == BOBBIN_EINPUT)
+		tell_first_fault(import, error);
+	if (!rc && ((rc = import_tell_kinds(import)) < 0 || (rc = import_tell_keys(import)) < 0))
+		import_end(rc, error);
+	arena_release(&import->scratch);
+	mem_free(import->window);
+	import->window = NULL;
+	import->source = NULL;
+	return rc;
+}
+
+static int read_file(const char *format, const struct import_source *source, const struct import_spill *spill,
+	struct import *import, struct bobbin_error *error)
+{
+	size_t len, part = source->size < HEAD_BYTES ? (size_t)source->size : HEAD_BYTES;
+	const struct reader *reader = NULL;
+	char *data;
+	int rc = read_part(source, part, &data, &len, error);
+
+	if (rc)
+		return rc;
+	if (part < source->size && (reader = streaming_reader(format, data, len))) {
+		mem_free(data);
+		return read_streaming(reader, source, spill, import, error);
+	}
+	if (source->size > LIMIT_IMPORT_BYTES)
+		rc = error_set(error, BOBBIN_ELIMIT,
+			"a document of %llu bytes; of one that has to be read whole %u can be read",
+			(unsigned long long)source->size, LIMIT_IMPORT_BYTES);
+	else if (part < source->size) {
+		mem_free(data);
+		if ((rc = read_part(source, (size_t)source->size, &data, &len, error)) < 0)
+			return rc;
+	}
+	if (!rc)
+		rc = read_whole(format, data, len, import, error);
+	import->document = data; /* what was read may still be in it */
+	return rc;
+}
+
+int import_read_from(const char *format, const struct import_source *source, const struct import_sink *sink,
+	const struct import_spill *spill, struct import *ret_import, struct bobbin_error *error)
+{
+	uint64_t failures = mem_failures();
+
+	*ret_import = (struct import){.arena = ARENA_INIT, .scratch = ARENA_INIT, .sink = sink};
+	int rc = read_file(format, source, spill, ret_import, error);
+	if (rc < 0 && error && ret_import->sink_error.code == rc)
+		*error = ret_import->sink_error;
 	return mem_failures() == failures ? rc : error_set(error, BOBBIN_ENOMEM, "out of memory");
 }
 
@@ -404,6 +525,7 @@ void import_release(struct import *import)
 {
 	if (!import)
 		return;
+	mem_free(import->document);
 	arena_release(&import->arena);
 	mem_free(import->conversations);
 	mem_free(import->warnings);

@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
@@ -40,6 +41,30 @@ struct import_conversation {
 	size_t head;                     /* the record at which the head stands in the end; SIZE_MAX: there is none */
 };
 
+/* A file that is read piece by piece. `read_at`: bytes read, 0 at the end, or a negative code. */
+struct import_source {
+	void *context;
+	uint64_t size;
+	ssize_t (*read_at)(void *context, void *data, size_t len, uint64_t offset);
+};
+
+/* Who takes the records as they are made, conversation by conversation, so that nobody holds them. A function returns 0 or a
+ * negative code, which ends the import; it has said in `error` why. */
+struct import_sink {
+	void *context;
+	int (*begin)(void *context, const struct import_conversation *conversation, struct bobbin_error *error);
+	int (*record)(void *context, struct slice record, struct bobbin_error *error);
+	/* With what is known at the end: the counts, the head. */
+	int (*end)(void *context, const struct import_conversation *conversation, struct bobbin_error *error);
+};
+
+/* Where members wait until it is known what they hang from: bytes that are added at the end and read again. */
+struct import_spill {
+	void *context;
+	int (*add)(void *context, struct slice bytes, uint64_t *ret_offset);
+	int (*read_at)(void *context, void *data, size_t len, uint64_t offset);
+};
+
 struct import {
 	struct arena arena;              /* owns everything below */
 	const char *format;              /* the name of the reader */
@@ -50,12 +75,35 @@ struct import {
 	uint64_t warnings_total;
 	struct import_kind *kinds; /* while reading; warnings at the end */
 	size_t kind_count, kind_cap;
+	uint64_t keys_twice; /* records with a key that stood twice */
+
+	const struct import_sink *sink;	 /* NULL: records stay in their conversations */
+	const struct import_spill *spill; /* NULL: memory */
+	/* While a file of lines is read piece by piece: */
+	const struct import_source *source; /* NULL: all of it is in memory, and what readers get from it stays valid */
+	struct arena scratch; /* for the record being read */
+	char *window;
+	size_t window_cap;
+	struct bobbin_error sink_error; /* what the sink, the source or the spill said */
+	char *document; /* a file that was read whole */
 };
 
 /* Reads `data` as `format`, or, with format NULL, as what it looks like. BOBBIN_EUNSUPPORTED for an unknown or
  * unrecognised format, BOBBIN_EINPUT with line and offset when nothing can be read. Release also after a failure. */
 int import_read(const char *format, const char *data, size_t len, struct import *ret_import,
 	struct bobbin_error *error);
+/* The same with a sink, to which the records go. */
+int import_read_to(const char *format, const char *data, size_t len, const struct import_sink *sink,
+	struct import *ret_import, struct bobbin_error *error);
+
+/*
+ * The same for a file. Of a format of lines (import_streams) memory is bounded by the largest record and an entry of some 200
+ * bytes a message; other formats are read whole, up to LIMIT_IMPORT_BYTES: their records hang from each other all over the
+ * document. With a sink records go there; `spill` may be NULL. Errors as above, of the sink, the source, the spill.
+ */
+int import_read_from(const char *format, const struct import_source *source, const struct import_sink *sink,
+	const struct import_spill *spill, struct import *ret_import, struct bobbin_error *error);
+bool import_streams(const char *format);
 void import_release(struct import *import);
 
 /* The names of the formats in, NULL-terminated. */

@@ -89,10 +89,8 @@ static int read_message(struct log *log, const struct json *record, struct place
 	write_members_except(&writer, record, OWN);
 	if ((rc = buffer_error(&log->out)) < 0)
 		return rc;
-	draft.members = import_keep(log->import, buffer_slice(&log->out));
+	draft.members = buffer_slice(&log->out);
 	draft.id = message.id;
-	if (!draft.members.data)
-		return BOBBIN_ENOMEM;
 	if ((rc = drafts_add(&log->drafts, &draft)) < 0 || (rc = remember(log, &message)) < 0)
 		return rc;
 	if (!draft.still)
@@ -156,9 +154,9 @@ static int finish(struct log *log)
 	if (!(conversation = import_conversation_add(log->import)))
 		return BOBBIN_ENOMEM;
 	conversation->foreign_id = log->session_id;
-	int rc = drafts_emit(&log->drafts, conversation);
-	conversation->head = log->head; /* a rewind may have been the last word */
-	return rc;
+	log->drafts.ends = true; /* a rewind may have been the last word */
+	log->drafts.end = log->head;
+	return drafts_emit(&log->drafts, conversation);
 }
 
 int import_bobbin(struct import *import, const char *data, size_t len, struct bobbin_error *error)

@@ -53,9 +53,10 @@ int builder_end(struct builder *builder, struct draft *draft)
 		return buffer_error(&builder->out);
 	draft->role = builder->role;
 	draft->origin = builder->origin;
-	draft->call_id = builder->call_id;
-	draft->members = import_keep(builder->import, buffer_slice(&builder->out));
-	return draft->members.data ? drafts_add(&builder->drafts, draft) : BOBBIN_ENOMEM;
+	draft->call_id = import_hold(builder->import, builder->call_id);
+	draft->id = import_hold(builder->import, draft->id);
+	draft->members = buffer_slice(&builder->out);
+	return drafts_add(&builder->drafts, draft);
 }
 
 int builder_end_next(struct builder *builder, struct slice id)
@@ -98,9 +99,8 @@ int builder_usage_late(struct builder *builder, size_t draft, const struct impor
 	import_write_usage(&writer, usage);
 	if (buffer_error(&text))
 		rc = BOBBIN_ENOMEM;
-	else if (text.len &&
-		 !(builder->drafts.list[draft].more = import_keep(builder->import, buffer_slice(&text))).data)
-		rc = BOBBIN_ENOMEM;
+	else if (text.len)
+		rc = drafts_add_more(&builder->drafts, draft, buffer_slice(&text));
 	buffer_release(&text);
 	return rc;
 }
@@ -130,9 +130,9 @@ int builder_conversation(struct builder *builder, struct slice foreign_id, struc
 			return BOBBIN_ENOMEM;
 		conversation->foreign_id = foreign_id;
 		conversation->title = title;
+		builder->drafts.ends = builder->rewound;
+		builder->drafts.end = builder->rewound_to;
 		rc = drafts_emit(&builder->drafts, conversation);
-		if (builder->rewound)
-			conversation->head = builder->rewound_to;
 	}
 	builder->rewound = false;
 	drafts_release(&builder->drafts);

@@ -5,45 +5,51 @@
 
 #include "transcript/import_tree.h"
 
-#define UNIT_NONE SIZE_MAX
-#define PART_NONE SIZE_MAX
-#define CALL_NONE SIZE_MAX
+/* None; what is stored is half as wide. */
+#define UNIT_NONE ((size_t)UINT32_MAX)
+#define PART_NONE ((size_t)UINT32_MAX)
+#define CALL_NONE ((size_t)UINT32_MAX)
 
 /* A message to be. */
 struct unit {
-	enum message_role role;
-	enum message_origin origin;
-	bool side;
-	bool late;		      /* a result that came after the model was called without it */
-	size_t parent;		      /* nearest unit above, UNIT_NONE: a root */
-	size_t group;		      /* of a result: the unit that asked; UNIT_NONE: unknown */
-	size_t first_part, last_part; /* assistant: its lines; others: one */
-	size_t first_call, last_call;
-	size_t follower; /* of an assistant: the first model call that hangs from its batch */
+	unsigned role : 8, origin : 6, side : 1;
+	unsigned late : 1;		/* a result that came after the model was called without it */
+	uint32_t parent;		/* nearest unit above, UNIT_NONE: a root */
+	uint32_t group;			/* of a result: the unit that asked; UNIT_NONE: unknown */
+	uint32_t first_part, last_part; /* assistant: its lines */
+	uint32_t first_call, last_call;
+	uint32_t follower;    /* of an assistant: the first model call that hangs from its batch */
+	uint32_t members_len; /* user and tool: written at once, and kept */
+	uint64_t members_at;
 	struct slice id, call_id;
-	struct slice members; /* user and tool: written at once, in the arena */
 
-	size_t draft; /* pass two: where it stands; for an assistant, `end` is the last of its batch */
-	size_t end;
+	uint32_t draft; /* pass two: where it stands, UNIT_NONE: nowhere yet; for an assistant, `end` is the last of its batch */
+	uint32_t end;
 };
 
 #define UNIT_INIT                                                                                            \
 	{                                                                                                    \
 		.parent = UNIT_NONE, .group = UNIT_NONE, .first_part = PART_NONE, .last_part = PART_NONE,    \
-		.first_call = CALL_NONE, .last_call = CALL_NONE, .follower = UNIT_NONE, .draft = DRAFT_NONE, \
-		.end = DRAFT_NONE                                                                            \
+		.first_call = CALL_NONE, .last_call = CALL_NONE, .follower = UNIT_NONE, .draft = UNIT_NONE,  \
+		.end = UNIT_NONE                                                                             \
 	}
 
+/* Bytes of the file. */
+struct span {
+	uint64_t offset;
+	uint32_t len;
+};
+
 struct part {
-	struct json record, content;
-	size_t next;
+	struct span record;
+	uint32_t next;
 };
 
 struct call {
 	struct slice id;
-	size_t unit;
-	size_t result; /* unit; UNIT_NONE: none */
-	size_t next;   /* of the same message */
+	uint32_t unit;
+	uint32_t result; /* unit; UNIT_NONE: none */
+	uint32_t next;	 /* of the same message */
 };
 
 #define CLAUDE_KINDS 10
@@ -57,12 +63,16 @@ struct claude {
 	size_t part_count, part_cap;
 	struct call *calls;
 	size_t call_count, call_cap;
-	struct json *seen; /* contents by order, for `contents` */
+	const char *data;  /* the file, if it is in memory */
+	struct span *seen; /* contents by order, for `contents` */
 	size_t seen_count, seen_cap;
 	struct id_table resolved;    /* uuid to unit */
 	struct id_table message_ids; /* message.id to unit */
 	struct id_table call_ids;    /* tool_use id to call */
 	struct id_table contents;    /* uuid to seen */
+	struct buffer text, out;     /* what is read again; an assistant's members */
+	struct json *records;	     /* the lines of the assistant being written */
+	size_t record_count, record_cap;
 	struct slice session_id, title, title_leaf;
 	struct {
 		uint64_t count;
@@ -73,11 +83,16 @@ struct claude {
 /* The unit whose batch this one belongs to: itself, or for a result the one that asked; else UNIT_NONE. */
 size_t claude_batch(const struct claude *claude, size_t unit);
 
+/* A span of the file, in memory that lasts until the next is asked for. 0, BOBBIN_ENOMEM, or what the source says. */
+int claude_text(struct claude *claude, struct span span, struct slice *ret_text);
+
 struct unit *claude_unit_add(struct claude *claude, const struct unit *unit);
 
 /* Turns a user line into units: its results, then runs of what was typed and what was injected. */
-int claude_read_user(struct claude *claude, const struct json *record, const struct json *message, bool side,
-	struct place place, size_t parent, size_t *ret_unit);
+int claude_read_user(struct claude *claude, const struct json *record, const struct json *message,
+	struct slice uuid, bool side, struct place place, size_t parent, size_t *ret_unit);
+
+void claude_release_units(struct claude *claude);
 
 /* Pass two: orders the units and writes the conversation. */
 int claude_place(struct claude *claude);

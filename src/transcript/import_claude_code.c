@@ -21,6 +21,7 @@
 #include "transcript/import_claude.h"
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "transcript/import_readers.h"
 
 /* What a record that is no message can tell; each kind is reported once, with its number. */
@@ -88,11 +89,14 @@ static int resolve_parent(
 		*ret_unit = UNIT_NONE;
 		return 0;
 	}
-	struct slice uuid = json_string_content(&parent, &claude->import->arena);
+	struct slice uuid = json_string_content(&parent, import_scratch(claude->import));
 	if (parent.type == JSON_STRING && !uuid.data)
 		return BOBBIN_ENOMEM;
-	if (id_table_get(&claude->resolved, uuid, ret_unit))
+	if (id_table_get(&claude->resolved, uuid, ret_unit)) {
+		if (*ret_unit == SIZE_MAX)
+			*ret_unit = UNIT_NONE;
 		return 0;
+	}
 	*ret_unit = claude->last[side];
 	return import_warn(claude->import, place,
 		*ret_unit == UNIT_NONE
@@ -115,17 +119,38 @@ struct unit *claude_unit_add(struct claude *claude, const struct unit *unit)
 	return &claude->units[claude->unit_count++];
 }
 
-static int add_part(struct claude *claude, size_t unit, const struct json *record, const struct json *content)
+int claude_text(struct claude *claude, struct span span, struct slice *ret_text)
+{
+	const struct import_source *source = claude->import->source;
+	size_t done = 0;
+
+	*ret_text = (struct slice){claude->data + span.offset, span.len};
+	if (!source)
+		return 0;
+	buffer_clear(&claude->text);
+	char *room = buffer_reserve(&claude->text, span.len);
+	while (room && done < span.len) {
+		ssize_t got = source->read_at(source->context, room + done, span.len - done, span.offset + done);
+		if (got <= 0)
+			return error_set(&claude->import->sink_error, got < 0 ? (int)got : BOBBIN_EINPUT,
+				"the file changed while it was read");
+		done += (size_t)got;
+	}
+	*ret_text = (struct slice){room, span.len};
+	return room ? 0 : BOBBIN_ENOMEM;
+}
+
+static int add_part(struct claude *claude, size_t unit, const struct json *record, struct place place)
 {
 	if (mem_grow((void **)&claude->parts, &claude->part_cap, claude->part_count + 1,
 		    sizeof(*claude->parts)) < 0)
 		return BOBBIN_ENOMEM;
-	claude->parts[claude->part_count] = (struct part){*record, *content, PART_NONE};
+	claude->parts[claude->part_count] = (struct part){{place.offset, (uint32_t)record->len}, PART_NONE};
 	if (claude->units[unit].last_part == PART_NONE)
-		claude->units[unit].first_part = claude->part_count;
+		claude->units[unit].first_part = (uint32_t)claude->part_count;
 	else
-		claude->parts[claude->units[unit].last_part].next = claude->part_count;
-	claude->units[unit].last_part = claude->part_count++;
+		claude->parts[claude->units[unit].last_part].next = (uint32_t)claude->part_count;
+	claude->units[unit].last_part = (uint32_t)claude->part_count++;
 	return 0;
 }
 
@@ -139,17 +164,17 @@ static int add_calls(struct claude *claude, size_t unit, const struct json *cont
 	while (content->type == JSON_ARRAY && json_iter_next(&iter, NULL, &block)) {
 		if (!json_get(&block, "type", &type) || !json_string_is(&type, "tool_use"))
 			continue;
-		struct slice id = import_string(claude->import, &block, "id");
+		struct slice id = import_hold(claude->import, import_string(claude->import, &block, "id"));
 		if (mem_grow((void **)&claude->calls, &claude->call_cap, claude->call_count + 1,
 			    sizeof(*claude->calls)) < 0)
 			return BOBBIN_ENOMEM;
 		struct unit *owner = &claude->units[unit];
-		claude->calls[claude->call_count] = (struct call){id, unit, UNIT_NONE, CALL_NONE};
+		claude->calls[claude->call_count] = (struct call){id, (uint32_t)unit, UNIT_NONE, CALL_NONE};
 		if (owner->last_call == CALL_NONE)
-			owner->first_call = claude->call_count;
+			owner->first_call = (uint32_t)claude->call_count;
 		else
-			claude->calls[owner->last_call].next = claude->call_count;
-		owner->last_call = claude->call_count;
+			claude->calls[owner->last_call].next = (uint32_t)claude->call_count;
+		owner->last_call = (uint32_t)claude->call_count;
 		if (id.data && id_table_put(&claude->call_ids, id, claude->call_count) < 0)
 			return BOBBIN_ENOMEM;
 		claude->call_count++;
@@ -165,7 +190,7 @@ size_t claude_batch(const struct claude *claude, size_t unit)
 }
 
 static int read_assistant(struct claude *claude, const struct json *record, const struct json *message,
-	bool side, struct place place, size_t parent, size_t *ret_unit)
+	struct slice uuid, bool side, struct place place, size_t parent, size_t *ret_unit)
 {
 	struct json content;
 	struct slice id = import_string(claude->import, message, "id");
@@ -186,7 +211,8 @@ static int read_assistant(struct claude *claude, const struct json *record, cons
 		fresh.role = ROLE_ASSISTANT;
 		fresh.side = side;
 		fresh.parent = parent;
-		fresh.id = import_string(claude->import, record, "uuid");
+		fresh.id = uuid;
+		id = import_hold(claude->import, id);
 		if (!claude_unit_add(claude, &fresh))
 			return BOBBIN_ENOMEM;
 		unit = claude->unit_count - 1;
@@ -194,29 +220,33 @@ static int read_assistant(struct claude *claude, const struct json *record, cons
 			return BOBBIN_ENOMEM;
 	}
 	*ret_unit = unit;
-	int rc = add_part(claude, unit, record, &content);
+	int rc = add_part(claude, unit, record, place);
 	return rc ? rc : add_calls(claude, unit, &content);
 }
 
 /* The same record written twice (a glued line is often followed by a second copy). */
-static int is_repeated(struct claude *claude, const struct json *message, struct slice uuid,
-	struct place place, bool *ret_repeated)
+static int is_repeated(struct claude *claude, const struct json *record, const struct json *message,
+	struct slice uuid, struct place place, bool *ret_repeated)
 {
-	struct json content, earlier;
-	size_t record;
+	struct json content;
+	struct slice earlier;
+	size_t seen;
 
 	*ret_repeated = false;
 	if (!uuid.data || !json_get(message, "content", &content))
 		return 0;
-	if (!id_table_get(&claude->contents, uuid, &record)) {
+	if (!id_table_get(&claude->contents, uuid, &seen)) {
 		if (mem_grow((void **)&claude->seen, &claude->seen_cap, claude->seen_count + 1,
 			    sizeof(*claude->seen)) < 0)
 			return BOBBIN_ENOMEM;
-		claude->seen[claude->seen_count] = content;
+		claude->seen[claude->seen_count] = (struct span){
+			place.offset + (uint64_t)(content.text - record->text), (uint32_t)content.len};
 		return id_table_put(&claude->contents, uuid, claude->seen_count++);
 	}
-	earlier = claude->seen[record];
-	*ret_repeated = earlier.len == content.len && memcmp(earlier.text, content.text, content.len) == 0;
+	int rc = claude_text(claude, claude->seen[seen], &earlier);
+	if (rc)
+		return rc;
+	*ret_repeated = slice_equal(earlier, (struct slice){content.text, content.len});
 	return import_warn(claude->import, place,
 		*ret_repeated ? "the same record a second time: left out"
 			      : "another record with an id that occurred before: kept, without the id");
@@ -227,7 +257,7 @@ static int read_message(struct claude *claude, const struct json *record, bool a
 	struct json message, flag;
 	bool side = false, repeated;
 	size_t parent, unit;
-	struct slice uuid = import_string(claude->import, record, "uuid");
+	struct slice uuid = import_hold(claude->import, import_string(claude->import, record, "uuid"));
 	int rc;
 
 	if (json_get(record, "isSidechain", &flag))
@@ -238,14 +268,15 @@ static int read_message(struct claude *claude, const struct json *record, bool a
 		rc = import_warn(claude->import, place, "a record without its message: left out");
 		return rc ? rc : remember(claude, uuid, parent);
 	}
-	if ((rc = is_repeated(claude, &message, uuid, place, &repeated)) < 0 || repeated)
+	if ((rc = is_repeated(claude, record, &message, uuid, place, &repeated)) < 0 || repeated)
 		return rc;
 	if (assistant)
-		rc = read_assistant(claude, record, &message, side, place, parent, &unit);
+		rc = read_assistant(claude, record, &message, uuid, side, place, parent, &unit);
 	else
-		rc = claude_read_user(claude, record, &message, side, place, parent, &unit);
-	if (!rc && !side)
-		claude->session_id = import_string(claude->import, record, "sessionId");
+		rc = claude_read_user(claude, record, &message, uuid, side, place, parent, &unit);
+	struct slice session = import_string(claude->import, record, "sessionId");
+	if (!rc && !side && !slice_equal(session, claude->session_id))
+		claude->session_id = import_hold(claude->import, session);
 	return rc ? rc : remember(claude, uuid, unit);
 }
 
@@ -255,8 +286,8 @@ static void read_summary(struct claude *claude, const struct json *record)
 	struct slice leaf = import_string(claude->import, record, "leafUuid");
 
 	if (leaf.data) {
-		claude->title = import_string(claude->import, record, "summary");
-		claude->title_leaf = leaf;
+		claude->title = import_hold(claude->import, import_string(claude->import, record, "summary"));
+		claude->title_leaf = import_hold(claude->import, leaf);
 	}
 }
 
@@ -272,7 +303,7 @@ static int read_record(struct claude *claude, const struct json *record, struct 
 		return read_message(claude, record, json_string_is(&type, "assistant"), place);
 	if (json_string_is(&type, "summary"))
 		read_summary(claude, record);
-	struct slice uuid = import_string(claude->import, record, "uuid");
+	struct slice uuid = import_hold(claude->import, import_string(claude->import, record, "uuid"));
 	if (uuid.data) {
 		struct json flag;
 		bool side = false;
@@ -286,7 +317,7 @@ static int read_record(struct claude *claude, const struct json *record, struct 
 	return 0;
 }
 
-static void claude_release(struct claude *claude)
+void claude_release_units(struct claude *claude)
 {
 	id_table_release(&claude->resolved);
 	id_table_release(&claude->message_ids);
@@ -296,11 +327,27 @@ static void claude_release(struct claude *claude)
 	mem_free(claude->parts);
 	mem_free(claude->calls);
 	mem_free(claude->seen);
+	claude->units = NULL;
+	claude->parts = NULL;
+	claude->calls = NULL;
+	claude->seen = NULL;
+}
+
+static void claude_release(struct claude *claude)
+{
+	claude_release_units(claude);
+	mem_free(claude->records);
+	buffer_release(&claude->text);
+	buffer_release(&claude->out);
 }
 
 int import_claude_code(struct import *import, const char *data, size_t len, struct bobbin_error *error)
 {
-	struct claude claude = {.import = import, .last = {UNIT_NONE, UNIT_NONE}};
+	struct claude claude = {.import = import,
+		.data = data,
+		.last = {UNIT_NONE, UNIT_NONE},
+		.text = BUFFER_INIT(LIMIT_IMPORT_BYTES),
+		.out = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
 	struct import_lines lines;
 	struct json record;
 	struct place place;

@@ -5,22 +5,53 @@
  */
 #include "transcript/import_claude.h"
 
-#include "base/limits.h"
+#include "base/alloc.h"
 
-static void write_blocks(const struct claude *claude, const struct unit *unit, struct json_writer *writer)
+/* The lines of an assistant message into claude->records. */
+static int read_lines(struct claude *claude, const struct unit *unit)
 {
-	const struct part *first = &claude->parts[unit->first_part];
+	int rc = 0;
+
+	claude->record_count = 0;
+	for (size_t part = unit->first_part; !rc && part != PART_NONE; part = claude->parts[part].next) {
+		struct slice line;
+		rc = claude_text(claude, claude->parts[part].record, &line);
+		if (!rc && (rc = mem_grow((void **)&claude->records, &claude->record_cap, claude->record_count + 1,
+				    sizeof(*claude->records))) < 0)
+			break;
+		if (!rc && !claude->import->source) /* as it was when it was read first */
+			claude->records[claude->record_count++] = (struct json){line.data, line.len, JSON_OBJECT};
+		else if (!rc) {
+			line = (struct slice){arena_copy(&claude->import->scratch, line.data, line.len), line.len};
+			rc = !line.data ? BOBBIN_ENOMEM
+					: json_parse(line.data, line.len, &claude->records[claude->record_count++], NULL);
+		}
+	}
+	return rc;
+}
+
+/* A line's content, checked when it was read first; in a file that was changed since it may be anything. */
+static bool content_of(const struct json *record, struct json *ret_content)
+{
+	struct json message;
+	return json_get(record, "message", &message) && json_get(&message, "content", ret_content);
+}
+
+static void write_blocks(const struct claude *claude, struct json_writer *writer)
+{
 	struct json_iter iter;
-	struct json block;
+	struct json content, block;
 
 	json_key(writer, "content");
-	if (first->content.type == JSON_STRING) {
-		json_add_value(writer, &first->content);
+	if (content_of(&claude->records[0], &content) && content.type == JSON_STRING) {
+		json_add_value(writer, &content);
 		return;
 	}
 	json_begin_array(writer);
-	for (size_t part = unit->first_part; part != PART_NONE; part = claude->parts[part].next) {
-		json_iter_init(&iter, &claude->parts[part].content);
+	for (size_t i = 0; i < claude->record_count; i++) {
+		if (!content_of(&claude->records[i], &content) || content.type != JSON_ARRAY)
+			continue;
+		json_iter_init(&iter, &content);
 		while (json_iter_next(&iter, NULL, &block))
 			json_add_value(writer, &block);
 	}
@@ -56,27 +87,26 @@ static void write_differences(struct json_writer *writer, const struct json *fir
 
 /* The envelope of the first line, the API message's own members from the last (its usage is the final one),
  * and what the other lines say differently. */
-static void write_source(const struct claude *claude, const struct unit *unit, struct json_writer *writer)
+static void write_source(const struct claude *claude, struct json_writer *writer)
 {
 	static const char *const RECORD[] = {"type", "message", "uuid", NULL};
 	static const char *const MESSAGE[] = {"role", "content", NULL};
-	const struct part *first = &claude->parts[unit->first_part];
 	struct json message;
 
 	json_key(writer, "src");
 	json_begin_object(writer);
-	write_members_except(writer, &first->record, RECORD);
-	if (json_get(&claude->parts[unit->last_part].record, "message", &message)) {
+	write_members_except(writer, &claude->records[0], RECORD);
+	if (json_get(&claude->records[claude->record_count - 1], "message", &message)) {
 		json_key(writer, "message");
 		json_begin_object(writer);
 		write_members_except(writer, &message, MESSAGE);
 		json_end_object(writer);
 	}
-	if (first->next != PART_NONE) {
+	if (claude->record_count > 1) {
 		json_key(writer, "lines");
 		json_begin_array(writer);
-		for (size_t part = first->next; part != PART_NONE; part = claude->parts[part].next)
-			write_differences(writer, &first->record, &claude->parts[part].record);
+		for (size_t i = 1; i < claude->record_count; i++)
+			write_differences(writer, &claude->records[0], &claude->records[i]);
 		json_end_array(writer);
 	}
 	json_end_object(writer);
@@ -94,28 +124,26 @@ static bool is_synthetic(const struct json *record)
 	       json_string_is(&model, "<synthetic>");
 }
 
-static int write_assistant(struct claude *claude, struct unit *unit)
+/* Its members into claude->out. */
+static int write_assistant(struct claude *claude, const struct unit *unit)
 {
-	const struct json *record = &claude->parts[unit->first_part].record;
-	struct buffer out = BUFFER_INIT(LIMIT_IMPORT_BYTES);
 	struct json_writer writer;
 	struct json timestamp;
+	int rc = read_lines(claude, unit);
 
-	json_writer_init(&writer, &out);
+	if (rc)
+		return rc;
+	const struct json *record = &claude->records[0];
+	buffer_clear(&claude->out);
+	json_writer_init(&writer, &claude->out);
 	json_member_text(&writer, "role", "assistant");
-	write_blocks(claude, unit, &writer);
+	write_blocks(claude, &writer);
 	if (is_synthetic(record))
 		json_member_text(&writer, "origin", "injected");
 	if (json_get(record, "timestamp", &timestamp))
 		json_member_value(&writer, "ts", &timestamp);
-	write_source(claude, unit, &writer);
-	int rc = buffer_error(&out);
-	if (!rc) {
-		unit->members = import_keep(claude->import, buffer_slice(&out));
-		rc = unit->members.data ? 0 : BOBBIN_ENOMEM;
-	}
-	buffer_release(&out);
-	return rc;
+	write_source(claude, &writer);
+	return buffer_error(&claude->out);
 }
 
 /* A result that comes after the model was called without it is late. */
@@ -126,7 +154,7 @@ static void find_late(struct claude *claude)
 		size_t batch = claude_batch(claude, unit->parent);
 		if (unit->role == ROLE_ASSISTANT && batch != UNIT_NONE &&
 			claude->units[batch].follower == UNIT_NONE)
-			claude->units[batch].follower = i;
+			claude->units[batch].follower = (uint32_t)i;
 	}
 	for (size_t i = 0; i < claude->unit_count; i++) {
 		struct unit *unit = &claude->units[i];
@@ -134,6 +162,11 @@ static void find_late(struct claude *claude)
 			i > claude->units[unit->group].follower)
 			unit->late = true;
 	}
+}
+
+static size_t draft_of(uint32_t placed)
+{
+	return placed == UNIT_NONE ? DRAFT_NONE : placed;
 }
 
 static int add_draft(struct claude *claude, struct drafts *drafts, size_t index, size_t parent)
@@ -145,12 +178,18 @@ static int add_draft(struct claude *claude, struct drafts *drafts, size_t index,
 		.parent = parent,
 		.still = unit->side || unit->late,
 		.call_id = unit->call_id,
-		.members = unit->members};
+		.kept = true,
+		.members = {"", unit->members_len},
+		.members_at = unit->members_at};
 
+	if (unit->role == ROLE_ASSISTANT) {
+		draft.kept = false;
+		draft.members = buffer_slice(&claude->out);
+	}
 	int rc = drafts_add(drafts, &draft);
 	if (rc)
 		return rc;
-	unit->draft = drafts->count - 1;
+	unit->draft = (uint32_t)drafts->count - 1;
 	return 0;
 }
 
@@ -159,6 +198,7 @@ static int place_batch(struct claude *claude, struct drafts *drafts, size_t inde
 {
 	struct unit *unit = &claude->units[index];
 
+	arena_reset(&claude->import->scratch);
 	int rc = write_assistant(claude, unit);
 
 	if (rc || (rc = add_draft(claude, drafts, index, parent)) < 0)
@@ -166,10 +206,9 @@ static int place_batch(struct claude *claude, struct drafts *drafts, size_t inde
 	unit->end = unit->draft;
 	for (size_t call = unit->first_call; call != CALL_NONE; call = claude->calls[call].next) {
 		size_t result = claude->calls[call].result;
-		if (result == UNIT_NONE || claude->units[result].late ||
-			claude->units[result].draft != DRAFT_NONE)
+		if (result == UNIT_NONE || claude->units[result].late || claude->units[result].draft != UNIT_NONE)
 			continue;
-		if ((rc = add_draft(claude, drafts, result, unit->end)) < 0)
+		if ((rc = add_draft(claude, drafts, result, draft_of(unit->end))) < 0)
 			return rc;
 		unit->end = claude->units[result].draft;
 	}
@@ -181,14 +220,14 @@ static int place_unit(struct claude *claude, struct drafts *drafts, size_t index
 	const struct unit *unit = &claude->units[index];
 	size_t parent = DRAFT_NONE;
 
-	if (unit->draft != DRAFT_NONE)
+	if (unit->draft != UNIT_NONE)
 		return 0; /* a result that stands in its batch already */
 	if (unit->parent != UNIT_NONE) {
 		size_t batch = claude_batch(claude, unit->parent);
-		parent = batch != UNIT_NONE ? claude->units[batch].end : claude->units[unit->parent].draft;
+		parent = draft_of(batch != UNIT_NONE ? claude->units[batch].end : claude->units[unit->parent].draft);
 	}
 	if (unit->late)
-		parent = claude->units[unit->group].draft;
+		parent = draft_of(claude->units[unit->group].draft);
 	if (unit->role == ROLE_ASSISTANT)
 		return place_batch(claude, drafts, index, parent);
 	return add_draft(claude, drafts, index, parent);
@@ -222,6 +261,7 @@ int claude_place(struct claude *claude)
 	int rc = place_unit(claude, &drafts, find_first(claude));
 	for (size_t i = 0; i < claude->unit_count && !rc; i++)
 		rc = place_unit(claude, &drafts, i);
+	claude_release_units(claude); /* not needed for what comes now */
 	if (!rc)
 		rc = drafts_emit(&drafts, conversation);
 	drafts_release(&drafts);

@@ -137,9 +137,10 @@ static int add_unit(struct line *line, struct unit *unit)
 		return rc;
 	unit->side = line->side;
 	unit->parent = line->parent;
-	unit->members = import_keep(line->claude->import, buffer_slice(&line->out));
-	if (!unit->members.data || !claude_unit_add(line->claude, unit))
-		return BOBBIN_ENOMEM;
+	unit->members_len = (uint32_t)line->out.len;
+	rc = members_keep(line->claude->import, buffer_slice(&line->out), &unit->members_at);
+	if (rc || !claude_unit_add(line->claude, unit))
+		return rc ? rc : BOBBIN_ENOMEM;
 	line->parent = line->claude->unit_count - 1;
 	line->units++;
 	buffer_clear(&line->out);
@@ -187,11 +188,14 @@ static int link_result(struct line *line, struct unit *unit)
 	size_t call = unit->call_id.data ? find_call(claude, line->parent, unit->call_id) : CALL_NONE;
 
 	if (call == CALL_NONE)
+		unit->call_id = import_hold(claude->import, unit->call_id);
+	if (call == CALL_NONE)
 		return import_warn(claude->import, line->place,
 			"a result whose call is not in the file: kept as it stands");
 	unit->group = claude->calls[call].unit;
+	unit->call_id = claude->calls[call].id;
 	if (claude->calls[call].result == UNIT_NONE) {
-		claude->calls[call].result = claude->unit_count;
+		claude->calls[call].result = (uint32_t)claude->unit_count;
 		return 0;
 	}
 	unit->late = true;
@@ -259,7 +263,7 @@ static int add_blocks(struct line *line, const struct json *content)
 		enum message_origin origin = line->content.len ? run : line->origin;
 		if (line->origin == ORIGIN_PERSON && json_get(&block, "text", &text) &&
 			text.type == JSON_STRING) {
-			struct slice decoded = json_string_content(&text, &line->claude->import->arena);
+			struct slice decoded = json_string_content(&text, import_scratch(line->claude->import));
 			if (!decoded.data)
 				return BOBBIN_ENOMEM;
 			origin = text_origin(decoded);
@@ -277,8 +281,8 @@ static int add_blocks(struct line *line, const struct json *content)
 	return rc;
 }
 
-int claude_read_user(struct claude *claude, const struct json *record, const struct json *message, bool side,
-	struct place place, size_t parent, size_t *ret_unit)
+int claude_read_user(struct claude *claude, const struct json *record, const struct json *message,
+	struct slice uuid, bool side, struct place place, size_t parent, size_t *ret_unit)
 {
 	struct line line = {.claude = claude,
 		.record = record,
@@ -286,7 +290,7 @@ int claude_read_user(struct claude *claude, const struct json *record, const str
 		.place = place,
 		.side = side,
 		.parent = parent,
-		.uuid = import_string(claude->import, record, "uuid"),
+		.uuid = uuid,
 		.out = BUFFER_INIT(LIMIT_IMPORT_BYTES),
 		.content = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
 	struct json content;
@@ -300,7 +304,7 @@ int claude_read_user(struct claude *claude, const struct json *record, const str
 	if (content.type == JSON_ARRAY) {
 		rc = add_blocks(&line, &content);
 	} else if (content.type == JSON_STRING) {
-		struct slice text = json_string_content(&content, &claude->import->arena);
+		struct slice text = json_string_content(&content, import_scratch(claude->import));
 		enum message_origin origin = line.origin;
 		if (origin == ORIGIN_PERSON && text.data)
 			origin = text_origin(text);

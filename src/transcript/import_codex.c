@@ -72,7 +72,7 @@ static int read_token_count(struct codex *codex, const struct json *payload)
 	size_t reply = codex->items.reply;
 
 	if (rc || reply == DRAFT_NONE || !json_get(payload, "info", &info) ||
-		!json_get(&info, "last_token_usage", &last) || codex->builder.drafts.list[reply].more.data)
+		!json_get(&info, "last_token_usage", &last) || drafts_have_more(&codex->builder.drafts, reply))
 		return rc;
 	struct import_usage usage = items_usage(&last);
 	return builder_usage_late(&codex->builder, reply, &usage);
@@ -83,8 +83,8 @@ static size_t find_rollback(const struct codex *codex, size_t at, int64_t turns)
 {
 	const struct drafts *drafts = &codex->builder.drafts;
 
-	for (; at != DRAFT_NONE && turns > 0; at = drafts->list[at].parent) {
-		const struct draft *draft = &drafts->list[at];
+	for (; at != DRAFT_NONE && turns > 0; at = drafts_parent(drafts, at)) {
+		const struct placed *draft = &drafts->list[at];
 		turns -= draft->role == ROLE_USER && draft->origin == ORIGIN_PERSON;
 	}
 	return at;
@@ -97,10 +97,10 @@ static size_t settle_line(struct codex *codex)
 	struct drafts *drafts = &codex->builder.drafts;
 
 	for (; codex->settled < drafts->count; codex->settled++) {
-		struct draft *draft = &drafts->list[codex->settled];
-		bool moves = true;
-		if (draft->parent_kind == DRAFT_HEAD)
-			drafts_place(drafts, draft, codex->head, &draft->parent, &moves);
+		size_t parent;
+		bool moves;
+		drafts_place_added(drafts, codex->settled, codex->head, &parent, &moves);
+		drafts->list[codex->settled].parent = parent == DRAFT_NONE ? PLACED_NONE : (uint32_t)parent;
 		if (moves)
 			codex->head = codex->settled;
 	}
@@ -185,18 +185,20 @@ static int read_wrapped(
 	if (json_string_is(type, "compacted"))
 		return read_compacted(codex, payload);
 	if (json_string_is(type, "turn_context")) {
-		codex->items.model = import_string(codex->import, payload, "model");
+		struct slice model = import_string(codex->import, payload, "model");
+		if (!slice_equal(model, codex->items.model))
+			codex->items.model = import_hold(codex->import, model);
 		return import_left_out(codex->import, place, "settings of turns (turn_context)");
 	}
 	if (json_string_is(type, "session_meta")) {
 		if (!codex->began)
-			codex->session_id = import_string(codex->import, payload, "id");
+			codex->session_id = import_hold(codex->import, import_string(codex->import, payload, "id"));
 		codex->began = true;
 		return import_left_out(
 			codex->import, place, "headers, with the system prompt (session_meta)");
 	}
 	return import_not_understood(codex->import, place, "records of the type",
-		json_string_content(type, &codex->import->arena));
+		json_string_content(type, import_scratch(codex->import)));
 }
 
 static int read_record(struct codex *codex, const struct json *record, struct place place)
@@ -214,7 +216,7 @@ static int read_record(struct codex *codex, const struct json *record, struct pl
 		return items_add(&codex->items, record, place);
 	if (json_get(record, "id", &value) && json_get(record, "timestamp", &value)) {
 		if (!codex->began)
-			codex->session_id = import_string(codex->import, record, "id");
+			codex->session_id = import_hold(codex->import, import_string(codex->import, record, "id"));
 		codex->began = true;
 		return import_left_out(
 			codex->import, place, "headers, with the system prompt (session_meta)");

@@ -55,8 +55,9 @@ static void open_reply(struct items *items)
 {
 	if (items->open)
 		return;
+	struct slice opened = import_hold(items->builder->import, (struct slice){items->time.text, items->time.len});
 	items->open = true;
-	items->opened = items->time;
+	items->opened = (struct json){opened.data, opened.len, opened.data ? items->time.type : JSON_ABSENT};
 	buffer_clear(&items->content);
 	buffer_clear(&items->rest);
 	json_writer_init(&items->blocks, &items->content);
@@ -128,7 +129,7 @@ static bool is_injected(struct items *items, const struct json *part, bool *ret_
 	if (!items->injected || (part->type == JSON_OBJECT && !json_get(part, "text", &text)) ||
 		text.type != JSON_STRING)
 		return false;
-	struct slice decoded = json_string_content(&text, &items->builder->import->arena);
+	struct slice decoded = json_string_content(&text, import_scratch(items->builder->import));
 	while (decoded.len && import_is_space(*decoded.data)) {
 		decoded.data++;
 		decoded.len--;

@@ -10,7 +10,6 @@
 
 struct rewriting {
 	struct arena arena; /* decoded keys; of one record */
-	struct buffer out;
 	int rc;
 };
 
@@ -67,40 +66,22 @@ static void write_once(struct rewriting *rewriting, struct json_writer *writer, 
 	}
 }
 
-static int keep_once(struct import *import, struct slice *record, struct rewriting *rewriting, uint64_t *count)
+int import_keys_once(struct import *import, const struct json *record, struct buffer *out)
 {
-	struct json value;
+	struct rewriting rewriting = {.rc = 0};
 	struct json_writer writer;
-	if (json_parse(record->data, record->len, &value, NULL) < 0 ||
-		!json_has_duplicate_key_within(&value, LIMIT_DUPLICATE_KEY_DEPTH, NULL))
-		return 0;
-	buffer_clear(&rewriting->out);
-	json_writer_init(&writer, &rewriting->out);
-	write_once(rewriting, &writer, &value, LIMIT_DUPLICATE_KEY_DEPTH);
-	arena_reset(&rewriting->arena);
-	int rc = rewriting->rc ? rewriting->rc : buffer_error(&rewriting->out);
-	if (rc)
-		return rc;
-	struct slice kept = import_keep(import, buffer_slice(&rewriting->out));
-	if (!kept.data)
-		return BOBBIN_ENOMEM;
-	*record = kept;
-	++*count;
-	return 0;
+	buffer_clear(out);
+	json_writer_init(&writer, out);
+	write_once(&rewriting, &writer, record, LIMIT_DUPLICATE_KEY_DEPTH);
+	arena_release(&rewriting.arena);
+	import->keys_twice++;
+	return rewriting.rc ? rewriting.rc : buffer_error(out);
 }
 
-int import_keys_once(struct import *import)
+int import_tell_keys(struct import *import)
 {
-	struct rewriting rewriting = {.out = BUFFER_INIT(LIMIT_LINE_BYTES * 2)};
-	uint64_t count = 0;
-	int rc = 0;
-	for (size_t i = 0; !rc && i < import->conversation_count; i++)
-		for (size_t j = 0; !rc && j < import->conversations[i].record_count; j++)
-			rc = keep_once(import, &import->conversations[i].records[j], &rewriting, &count);
-	if (!rc && count)
-		rc = import_warn(import, (struct place){0, 0}, "%llu message%s with a key that stands twice: the last one counts",
-			(unsigned long long)count, count == 1 ? "" : "s");
-	buffer_release(&rewriting.out);
-	arena_release(&rewriting.arena);
-	return rc;
+	uint64_t count = import->keys_twice;
+	return count ? import_warn(import, (struct place){0, 0}, "%llu message%s with a key that stands twice: the last one counts",
+			       (unsigned long long)count, count == 1 ? "" : "s")
+		     : 0;
 }

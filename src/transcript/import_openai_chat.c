@@ -259,16 +259,16 @@ static int add_draft(struct chat *chat, const struct json *message, struct draft
 	}
 	if (buffer_error(&chat->out))
 		return buffer_error(&chat->out);
-	draft->members = import_keep(chat->import, buffer_slice(&chat->out));
-	if (!draft->members.data)
-		return BOBBIN_ENOMEM;
+	draft->members = buffer_slice(&chat->out);
 	int rc = drafts_add(&chat->drafts, draft);
 	if (!rc)
 		rc = mem_grow(
 			(void **)&chat->cores, &chat->core_cap, chat->drafts.count, sizeof(*chat->cores));
 	if (rc)
 		return rc;
-	chat->cores[chat->drafts.count - 1] = (struct slice){draft->members.data, core};
+	/* No format of lines: what was added lies in memory. */
+	const struct placed *added = &chat->drafts.list[chat->drafts.count - 1];
+	chat->cores[chat->drafts.count - 1] = (struct slice){(const char *)(uintptr_t)added->members_at, core};
 	return 0;
 }
 

@@ -41,8 +41,9 @@ struct pi {
 	struct light entry, message; /* of the entry being read */
 	struct id_table entries;     /* id to the draft at or above the entry */
 	struct id_table begins;	     /* id to the first draft that the entry or one after it makes */
-	size_t *starts;		     /* the same by the number of the entry, the header's being 0 */
+	uint32_t *starts;	     /* the same by the number of the entry, the header's being 0 */
 	size_t start_count, start_cap;
+	struct slice id; /* of the entry being read */
 	struct slice session_id, title;
 	bool tree;   /* entries name what they follow */
 	size_t leaf; /* with `tree`: the draft at or above the last entry */
@@ -172,7 +173,7 @@ static void find_parent(struct pi *pi, const struct json *entry, struct draft *d
 	draft->parent_kind = DRAFT_AT;
 	draft->parent = DRAFT_NONE;
 	if (parent.type == JSON_STRING &&
-		!id_table_get(&pi->entries, json_string_content(&parent, &pi->import->arena), &draft->parent))
+		!id_table_get(&pi->entries, json_string_content(&parent, import_scratch(pi->import)), &draft->parent))
 		draft->parent_kind = DRAFT_HEAD;
 }
 
@@ -220,11 +221,9 @@ static int add(struct pi *pi, struct draft *draft, const struct json *entry, con
 	if (buffer_error(&pi->out) || buffer_error(&pi->content))
 		return buffer_error(&pi->out) ? buffer_error(&pi->out) : buffer_error(&pi->content);
 
-	draft->id = string_of(pi, entry, "id");
-	draft->members = import_keep(pi->import, buffer_slice(&pi->out));
+	draft->id = pi->id;
+	draft->members = buffer_slice(&pi->out);
 	find_parent(pi, entry, draft);
-	if (!draft->members.data)
-		return BOBBIN_ENOMEM;
 	int rc = drafts_add(&pi->drafts, draft);
 	if (rc)
 		return rc;
@@ -265,7 +264,7 @@ static void write_execution(struct pi *pi, const struct json *message)
 static int pass_through(struct pi *pi, const struct json *entry, struct place place, const char *what)
 {
 	struct draft draft = {0};
-	struct slice id = string_of(pi, entry, "id");
+	struct slice id = pi->id;
 
 	if (what && import_left_out(pi->import, place, what) < 0)
 		return BOBBIN_ENOMEM;
@@ -319,7 +318,7 @@ static size_t find_kept(struct pi *pi, const struct json *entry)
 	size_t kept = DRAFT_NONE;
 
 	if (json_get(entry, "firstKeptEntryId", &value) && value.type == JSON_STRING) {
-		if (!id_table_get(&pi->begins, json_string_content(&value, &pi->import->arena), &kept))
+		if (!id_table_get(&pi->begins, json_string_content(&value, import_scratch(pi->import)), &kept))
 			return DRAFT_NONE;
 	} else if (json_get(entry, "firstKeptEntryIndex", &value) && json_int64(&value, &index) &&
 		   index >= 0 && (uint64_t)index < pi->start_count) {
@@ -376,11 +375,11 @@ static int read_other(struct pi *pi, const struct json *entry, const struct json
 /* Where this entry begins, for compactions that name it. */
 static int note_start(struct pi *pi, const struct json *entry)
 {
-	struct slice id = string_of(pi, entry, "id");
+	struct slice id = pi->id = string_of(pi, entry, "id");
 
 	if (mem_grow((void **)&pi->starts, &pi->start_cap, pi->start_count + 1, sizeof(*pi->starts)) < 0)
 		return BOBBIN_ENOMEM;
-	pi->starts[pi->start_count++] = pi->drafts.count;
+	pi->starts[pi->start_count++] = (uint32_t)pi->drafts.count;
 	return id.data ? id_table_put(&pi->begins, id, pi->drafts.count) : 0;
 }
 
@@ -396,7 +395,7 @@ static int read_entry(struct pi *pi, const struct json *whole, struct place plac
 		return rc;
 	json_get(entry, "type", &type);
 	if (json_string_is(&type, "session")) {
-		pi->session_id = string_of(pi, entry, "id");
+		pi->session_id = pi->id;
 		return 0;
 	}
 	if (json_string_is(&type, "message") && json_get(whole, "message", &message) &&
@@ -421,10 +420,12 @@ static int finish(struct pi *pi)
 		return BOBBIN_ENOMEM;
 	conversation->foreign_id = pi->session_id;
 	conversation->title = pi->title;
-	int rc = drafts_emit(&pi->drafts, conversation);
-	if (pi->tree)
-		conversation->head = pi->leaf;
-	return rc;
+	/* Not needed for what comes now. */
+	id_table_release(&pi->entries);
+	id_table_release(&pi->begins);
+	pi->drafts.ends = pi->tree;
+	pi->drafts.end = pi->leaf;
+	return drafts_emit(&pi->drafts, conversation);
 }
 
 int import_pi(struct import *import, const char *data, size_t len, struct bobbin_error *error)

@@ -138,20 +138,38 @@ struct slice import_keep(struct import *import, struct slice text)
 	return (struct slice){arena_copy(&import->arena, text.data, text.len), text.len};
 }
 
+struct slice import_hold(struct import *import, struct slice text)
+{
+	return import->source && text.data ? import_keep(import, text) : text;
+}
+
+struct arena *import_scratch(struct import *import)
+{
+	return import->source ? &import->scratch : &import->arena;
+}
+
 struct slice import_string(struct import *import, const struct json *object, const char *key)
 {
 	struct json value;
 
 	if (!json_get(object, key, &value) || value.type != JSON_STRING)
 		return (struct slice){NULL, 0};
-	return json_string_content(&value, &import->arena);
+	return json_string_content(&value, import_scratch(import));
+}
+
+/* A byte order mark is no content. */
+static void skip_mark(struct import_lines *lines)
+{
+	if (lines->base == 0 && lines->len >= 3 && memcmp(lines->data, "\xef\xbb\xbf", 3) == 0)
+		lines->at = lines->line_end = 3;
 }
 
 void import_lines_init(struct import_lines *lines, struct import *import, const char *data, size_t len)
 {
-	*lines = (struct import_lines){.import = import, .data = data, .len = len};
-	if (len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0)
-		lines->at = lines->line_end = 3; /* a byte order mark is no content */
+	*lines = (struct import_lines){.import = import, .data = data, .len = len, .whole = !import->source};
+	if (import->source)
+		lines->len = 0;
+	skip_mark(lines);
 }
 
 uint64_t import_line_of(const char *data, uint64_t offset)
@@ -164,26 +182,72 @@ uint64_t import_line_of(const char *data, uint64_t offset)
 
 static int lines_fault(struct import_lines *lines, size_t offset, const char *message)
 {
+	offset += lines->base;
 	if (lines->faults++ == 0)
 		error_set_at(&lines->first_fault, BOBBIN_EINPUT, lines->line, offset, "%s", message);
 	return import_warn(
 		lines->import, (struct place){lines->line, offset}, "not a whole JSON record: %s", message);
 }
 
-/* Moves to the next line if the current one is used up. False at the end of the data. */
-static bool lines_advance(struct import_lines *lines)
+#define WINDOW_BYTES (1u << 20)
+
+/* More of the file behind what is not read yet. 0, BOBBIN_ENOMEM, BOBBIN_ELIMIT, or what the source says. */
+static int lines_refill(struct import_lines *lines)
+{
+	struct import *import = lines->import;
+	size_t rest = lines->len - lines->at, cap = import->window_cap;
+
+	if (rest > LIMIT_LINE_BYTES)
+		return error_set_at(&import->sink_error, BOBBIN_ELIMIT, lines->line + 1, lines->base + lines->at,
+			"line %llu: a record of more than %u bytes; that many can be read",
+			(unsigned long long)lines->line + 1, LIMIT_LINE_BYTES);
+	if (rest)
+		memmove(import->window, lines->data + lines->at, rest);
+	if (cap - rest < WINDOW_BYTES / 2) {
+		char *larger = mem_realloc(import->window, cap = cap ? cap * 2 : WINDOW_BYTES);
+		if (!larger)
+			return BOBBIN_ENOMEM;
+		import->window = larger;
+		import->window_cap = cap;
+	}
+	lines->base += lines->at;
+	lines->at = lines->line_end = 0;
+	lines->data = import->window;
+	ssize_t got = import->source->read_at(
+		import->source->context, import->window + rest, cap - rest, lines->base + rest);
+	if (got < 0)
+		return error_set(&import->sink_error, (int)got, "the file cannot be read");
+	lines->len = rest + (size_t)got;
+	lines->whole = got == 0;
+	skip_mark(lines);
+	return 0;
+}
+
+/* Moves to the next line if the current one is used up. 1, 0 at the end of the file, or an error. */
+static int lines_advance(struct import_lines *lines)
 {
 	for (;;) {
 		while (lines->at < lines->line_end && import_is_space(lines->data[lines->at]))
 			lines->at++;
 		if (lines->at < lines->line_end)
-			return true;
-		if (lines->line && lines->line_end < lines->len)
-			lines->at = lines->line_end + 1;
-		if (lines->at >= lines->len)
-			return false;
-		const char *newline = memchr(lines->data + lines->at, '\n', lines->len - lines->at);
+			return 1;
+		if (lines->open)
+			lines->at = lines->line_end < lines->len ? lines->line_end + 1 : lines->len;
+		lines->open = false;
+		const char *newline = NULL;
+		while (lines->at == lines->len ||
+			!(newline = memchr(lines->data + lines->at, '\n', lines->len - lines->at))) {
+			int rc = lines->whole ? 0 : lines_refill(lines);
+			if (rc < 0)
+				return rc;
+			if (lines->whole)
+				break;
+		}
+		if (lines->at == lines->len)
+			return 0;
+		newline = memchr(lines->data + lines->at, '\n', lines->len - lines->at);
 		lines->line_end = newline ? (size_t)(newline - lines->data) : lines->len;
+		lines->open = true;
 		lines->line++;
 		lines->in_line = 0;
 	}
@@ -271,10 +335,13 @@ static bool lines_resume(struct import_lines *lines, size_t torn, struct json *r
 
 int import_lines_next(struct import_lines *lines, struct json *ret_value, struct place *ret_place)
 {
-	while (lines_advance(lines)) {
+	int rc;
+
+	arena_reset(&lines->import->scratch);
+	while ((rc = lines_advance(lines)) > 0) {
 		struct bobbin_error fault = {0};
 		size_t used, start = lines->at;
-		int rc = json_parse_prefix(
+		rc = json_parse_prefix(
 			lines->data + start, lines->line_end - start, ret_value, &used, &fault);
 		if (rc == BOBBIN_ENOMEM)
 			return rc;
@@ -283,7 +350,7 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 			return BOBBIN_ENOMEM;
 		if (rc && !lines_resume(lines, start, ret_value))
 			continue;
-		*ret_place = (struct place){lines->line, (uint64_t)(ret_value->text - lines->data)};
+		*ret_place = (struct place){lines->line, lines->base + (uint64_t)(ret_value->text - lines->data)};
 		lines->values++;
 		note_opening(lines, ret_value->text, ret_value->text + ret_value->len);
 		if (++lines->in_line == 2 && import_warn(lines->import, *ret_place,
@@ -291,12 +358,12 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 			return BOBBIN_ENOMEM;
 		return 1;
 	}
-	return 0;
+	return rc;
 }
 
 int import_lines_fail(const struct import_lines *lines, const char *format, struct bobbin_error *error)
 {
-	if (lines->len == 0)
+	if (lines->len == 0 && lines->base == 0)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
 	if (lines->faults)
 		return error_set_at(error, BOBBIN_EINPUT, lines->first_fault.line, lines->first_fault.offset,
@@ -315,26 +382,29 @@ int import_end(int rc, struct bobbin_error *error)
 }
 
 /* The slot of a key, or the free one where it belongs; cap is a power of two and never full. */
-static struct id_slot *table_slot(const struct id_table *table, struct slice key)
+static uint32_t *table_slot(const struct id_table *table, struct slice key)
 {
 	size_t at = (size_t)hash_bytes(key.data, key.len) & (table->cap - 1);
-	while (table->slots[at].key.data && !slice_equal(table->slots[at].key, key))
-		at = (at + 1) & (table->cap - 1);
+
+	for (; table->slots[at]; at = (at + 1) & (table->cap - 1)) {
+		const struct id_entry *entry = &table->entries[table->slots[at] - 1];
+		if (slice_equal((struct slice){entry->key, entry->len}, key))
+			break;
+	}
 	return &table->slots[at];
 }
 
 static int table_grow(struct id_table *table)
 {
-	struct id_table larger = {.cap = table->cap ? table->cap * 2 : 64, .count = table->count};
+	struct id_table larger = *table;
 
+	larger.cap = table->cap ? table->cap * 2 : 64;
 	larger.slots = mem_realloc_array(NULL, larger.cap, sizeof(*larger.slots));
 	if (!larger.slots)
 		return BOBBIN_ENOMEM;
 	memset(larger.slots, 0, larger.cap * sizeof(*larger.slots));
-	for (size_t i = 0; i < table->cap; i++) {
-		if (table->slots[i].key.data)
-			*table_slot(&larger, table->slots[i].key) = table->slots[i];
-	}
+	for (size_t i = 0; i < table->count; i++)
+		*table_slot(&larger, (struct slice){table->entries[i].key, table->entries[i].len}) = (uint32_t)i + 1;
 	mem_free(table->slots);
 	*table = larger;
 	return 0;
@@ -344,9 +414,14 @@ int id_table_put(struct id_table *table, struct slice key, size_t value)
 {
 	if (table->count * 2 >= table->cap && table_grow(table) < 0)
 		return BOBBIN_ENOMEM;
-	struct id_slot *slot = table_slot(table, key);
-	table->count += !slot->key.data;
-	*slot = (struct id_slot){key, value};
+	uint32_t *slot = table_slot(table, key);
+	if (!*slot) {
+		if (mem_grow((void **)&table->entries, &table->entry_cap, table->count + 1, sizeof(*table->entries)) < 0)
+			return BOBBIN_ENOMEM;
+		*slot = (uint32_t)++table->count;
+	}
+	table->entries[*slot - 1] = (struct id_entry){
+		key.data, (uint32_t)key.len, value == SIZE_MAX ? UINT32_MAX : (uint32_t)value};
 	return 0;
 }
 
@@ -354,15 +429,17 @@ bool id_table_get(const struct id_table *table, struct slice key, size_t *ret_va
 {
 	if (!table->cap || !key.data)
 		return false;
-	const struct id_slot *slot = table_slot(table, key);
-	if (!slot->key.data)
+	uint32_t slot = *table_slot(table, key);
+	if (!slot)
 		return false;
-	*ret_value = slot->value;
+	uint32_t value = table->entries[slot - 1].value;
+	*ret_value = value == UINT32_MAX ? SIZE_MAX : value;
 	return true;
 }
 
 void id_table_release(struct id_table *table)
 {
+	mem_free(table->entries);
 	mem_free(table->slots);
 	*table = (struct id_table){0};
 }

@@ -37,15 +37,21 @@ struct import_conversation *import_conversation_add(struct import *import);
 
 /* The text in the import's arena; {NULL, 0} when memory is out. */
 struct slice import_keep(struct import *import, struct slice text);
+/* The same, unless it lives as long anyway because the whole file is in memory. */
+struct slice import_hold(struct import *import, struct slice text);
+/* For what is needed no longer than the record being read. */
+struct arena *import_scratch(struct import *import);
 
-/* import_once.c: each record has each key once, as deep as a store looks; told as one warning. 0 or BOBBIN_ENOMEM. */
-int import_keys_once(struct import *import);
+/* import_once.c: a record written so that it has each key once, as deep as a store looks, and counted; the count as one warning. 0 or
+ * BOBBIN_ENOMEM. */
+int import_keys_once(struct import *import, const struct json *record, struct buffer *out);
+int import_tell_keys(struct import *import);
 
 /*
  * Walks the JSON values of a file of lines. A line may hold several values (records glued by a lost newline):
  * each is given, with a warning. What cannot be read is a warning, and reading goes on with the next line;
  * from a line whose first record is torn, a later whole record that reaches the end of the line is still
- * given.
+ * given. A value lives until the next is asked for if the file is read piece by piece.
  */
 #define LINES_OPENINGS 8
 #define LINES_OPENING_BYTES 48
@@ -54,6 +60,8 @@ struct import_lines {
 	const char *data;
 	size_t len, at;		 /* `at`: the next unread byte */
 	size_t line_end;	 /* of the current line, without its newline */
+	uint64_t base;		 /* of the file: where `data` begins */
+	bool open, whole;	 /* a line is being read; nothing of the file comes after `data` */
 	uint64_t line;		 /* current, 1-based */
 	uint64_t in_line;	 /* values given of it */
 	uint64_t values, faults; /* over the file so far */
@@ -63,7 +71,7 @@ struct import_lines {
 	struct bobbin_error first_fault;
 };
 void import_lines_init(struct import_lines *lines, struct import *import, const char *data, size_t len);
-/* 1 with a value, 0 at the end, or BOBBIN_ENOMEM. */
+/* 1 with a value, 0 at the end, BOBBIN_ENOMEM, BOBBIN_ELIMIT for a line beyond LIMIT_LINE_BYTES, or what the source says. */
 int import_lines_next(struct import_lines *lines, struct json *ret_value, struct place *ret_place);
 /* BOBBIN_EINPUT with the place of the first fault, for a file of which nothing was of use. */
 int import_lines_fail(const struct import_lines *lines, const char *format, struct bobbin_error *error);
@@ -71,14 +79,17 @@ int import_lines_fail(const struct import_lines *lines, const char *format, stru
 /* The end of a reader: says what a code without a message means. */
 int import_end(int rc, struct bobbin_error *error);
 
-/* Text to number; putting a key again replaces its number. Keys must outlive the table. */
-struct id_slot {
-	struct slice key;
-	size_t value;
+/* Text to number; putting a key again replaces its number. Keys must outlive the table. Numbers are below UINT32_MAX, or
+ * SIZE_MAX. */
+struct id_entry {
+	const char *key;
+	uint32_t len, value;
 };
 struct id_table {
-	struct id_slot *slots;
-	size_t cap, count;
+	struct id_entry *entries;
+	uint32_t *slots; /* entry + 1; 0: free */
+	size_t cap;	 /* of the slots, a power of two */
+	size_t count, entry_cap;
 };
 int id_table_put(struct id_table *table, struct slice key, size_t value); /* 0 or BOBBIN_ENOMEM */
 bool id_table_get(const struct id_table *table, struct slice key, size_t *ret_value);
@@ -107,8 +118,8 @@ static inline bool import_is_space(char c)
 /* The 1-based line in which an offset lies. */
 uint64_t import_line_of(const char *data, uint64_t offset);
 
-/* A member that is a string, decoded in the arena; {NULL, 0} if it is not there, not a string, or memory is
- * out. */
+/* A member that is a string, decoded if it has to be; {NULL, 0} if it is not there, not a string, or memory is out. It lives as
+ * long as the record being read: import_hold. */
 struct slice import_string(struct import *import, const struct json *object, const char *key);
 
 #endif

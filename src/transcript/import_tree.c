@@ -13,8 +13,32 @@
 #include "base/id.h"
 #include "base/limits.h"
 
+int members_keep(struct import *import, struct slice members, uint64_t *ret_at)
+{
+	if (import->spill) {
+		int rc = import->spill->add(import->spill->context, members, ret_at);
+		return rc ? error_set(&import->sink_error, rc, "what was read cannot be put aside") : 0;
+	}
+	const char *kept = import_keep(import, members).data;
+	*ret_at = (uint64_t)(uintptr_t)kept;
+	return kept ? 0 : BOBBIN_ENOMEM;
+}
+
+int members_read(struct import *import, uint64_t at, size_t len, struct buffer *into, struct slice *ret_members)
+{
+	*ret_members = (struct slice){(const char *)(uintptr_t)at, len};
+	if (!import->spill)
+		return 0;
+	buffer_clear(into);
+	char *room = buffer_reserve(into, len);
+	*ret_members = (struct slice){room, len};
+	int rc = room ? import->spill->read_at(import->spill->context, room, len, at) : BOBBIN_ENOMEM;
+	return rc && room ? error_set(&import->sink_error, rc, "what was put aside cannot be read again") : rc;
+}
+
 static int add_call(struct drafts *drafts, struct slice id)
 {
+	id = import_hold(drafts->import, id);
 	if (mem_grow((void **)&drafts->calls, &drafts->call_cap, drafts->call_count + 1,
 		    sizeof(*drafts->calls)) < 0)
 		return BOBBIN_ENOMEM;
@@ -28,7 +52,7 @@ int drafts_add_calls(struct drafts *drafts, const struct message *message)
 	struct block_iter iter;
 	struct block block;
 
-	block_iter_init(&iter, message, &drafts->import->arena);
+	block_iter_init(&iter, message, import_scratch(drafts->import));
 	while (block_iter_next(&iter, &block)) {
 		if (block.type == BLOCK_CALL && add_call(drafts, block.call_id) < 0)
 			return BOBBIN_ENOMEM;
@@ -39,7 +63,7 @@ int drafts_add_calls(struct drafts *drafts, const struct message *message)
 /* The calls of a draft as whoever reads its record will see them. */
 static int read_calls(struct drafts *drafts, struct slice members)
 {
-	struct arena *arena = &drafts->import->arena;
+	struct arena *arena = import_scratch(drafts->import);
 	char *text = arena_alloc(arena, members.len + 2);
 	struct json record;
 	struct message message;
@@ -55,20 +79,82 @@ static int read_calls(struct drafts *drafts, struct slice members)
 	return rc ? rc : drafts_add_calls(drafts, &message);
 }
 
+static struct extra *extra_of(struct drafts *drafts, size_t index)
+{
+	struct placed *placed = &drafts->list[index];
+
+	if (placed->extra)
+		return &drafts->extras[placed->extra - 1];
+	if (mem_grow((void **)&drafts->extras, &drafts->extra_cap, drafts->extra_count + 1, sizeof(*drafts->extras)) < 0)
+		return NULL;
+	placed->extra = (uint32_t)++drafts->extra_count;
+	drafts->extras[placed->extra - 1] = (struct extra){.cut = DRAFT_NONE};
+	return &drafts->extras[placed->extra - 1];
+}
+
 int drafts_add(struct drafts *drafts, const struct draft *draft)
 {
+	struct placed added = {.id = draft->id.data,
+		.id_len = (uint32_t)draft->id.len,
+		.call_id = draft->call_id.data,
+		.call_id_len = (uint32_t)draft->call_id.len,
+		.members_len = (uint32_t)draft->members.len,
+		.parent = draft->parent == DRAFT_NONE ? PLACED_NONE : (uint32_t)draft->parent,
+		.calls_from = (uint32_t)drafts->call_count,
+		.role = draft->role,
+		.origin = draft->origin,
+		.at = draft->parent_kind == DRAFT_AT,
+		.still = draft->still};
+	int rc = 0;
+
 	if (mem_grow((void **)&drafts->list, &drafts->cap, drafts->count + 1, sizeof(*drafts->list)) < 0)
 		return BOBBIN_ENOMEM;
-	struct draft *added = &drafts->list[drafts->count++];
-	*added = *draft;
-	added->calls_from = drafts->call_count;
-	added->call_count = 0;
-	assert(added->parent_kind == DRAFT_HEAD || added->parent == DRAFT_NONE ||
-		added->parent < drafts->count - 1);
+	added.members_at = draft->members_at;
+	if (!draft->kept && draft->members.data &&
+		(rc = members_keep(drafts->import, draft->members, &added.members_at)) < 0)
+		return rc;
+	drafts->list[drafts->count++] = added;
+	assert(draft->parent_kind == DRAFT_HEAD || draft->parent == DRAFT_NONE || draft->parent < drafts->count - 1);
+	if (draft->cuts) {
+		struct extra *extra = extra_of(drafts, drafts->count - 1);
+		if (!extra)
+			return BOBBIN_ENOMEM;
+		extra->cuts = true;
+		extra->cut = draft->cut;
+	}
 	return draft->role == ROLE_ASSISTANT && draft->members.data ? read_calls(drafts, draft->members) : 0;
 }
 
-static bool asks_for(const struct drafts *drafts, const struct draft *draft, struct slice call_id)
+size_t drafts_parent(const struct drafts *drafts, size_t draft)
+{
+	uint32_t parent = drafts->list[draft].parent;
+	return parent == PLACED_NONE ? DRAFT_NONE : parent;
+}
+
+int drafts_add_more(struct drafts *drafts, size_t draft, struct slice more)
+{
+	struct extra *extra = extra_of(drafts, draft);
+
+	return extra && (extra->more = import_keep(drafts->import, more)).data ? 0 : BOBBIN_ENOMEM;
+}
+
+bool drafts_have_more(const struct drafts *drafts, size_t draft)
+{
+	uint32_t extra = drafts->list[draft].extra;
+	return extra && drafts->extras[extra - 1].more.data;
+}
+
+static struct slice id_of(const struct placed *placed)
+{
+	return (struct slice){placed->id, placed->id_len};
+}
+
+static struct slice call_id_of(const struct placed *placed)
+{
+	return (struct slice){placed->call_id, placed->call_id_len};
+}
+
+static bool asks_for(const struct drafts *drafts, const struct placed *draft, struct slice call_id)
 {
 	for (size_t i = 0; i < draft->call_count; i++) {
 		if (slice_equal(drafts->calls[draft->calls_from + i], call_id))
@@ -81,9 +167,9 @@ static bool asks_for(const struct drafts *drafts, const struct draft *draft, str
 static bool is_open(const struct drafts *drafts, size_t head, struct slice call_id)
 {
 	for (size_t steps = 0; head != DRAFT_NONE && drafts->list[head].role == ROLE_TOOL; steps++) {
-		if (slice_equal(drafts->list[head].call_id, call_id) || steps > 2 * LIMIT_CALLS_PER_MESSAGE)
+		if (slice_equal(call_id_of(&drafts->list[head]), call_id) || steps > 2 * LIMIT_CALLS_PER_MESSAGE)
 			return false;
-		head = drafts->list[head].parent;
+		head = drafts_parent(drafts, head);
 	}
 	size_t caller;
 	if (head == DRAFT_NONE || !id_table_get(&drafts->callers, call_id, &caller))
@@ -91,26 +177,48 @@ static bool is_open(const struct drafts *drafts, size_t head, struct slice call_
 	return caller == head || asks_for(drafts, &drafts->list[head], call_id);
 }
 
-void drafts_place(const struct drafts *drafts, const struct draft *draft, size_t head, size_t *ret_parent,
+static void place(const struct drafts *drafts, bool result, struct slice call_id, size_t head, size_t *ret_parent,
 	bool *ret_moves)
 {
 	*ret_parent = head;
 	*ret_moves = true;
-	if (draft->role != ROLE_TOOL || is_open(drafts, head, draft->call_id))
+	if (!result || is_open(drafts, head, call_id))
 		return;
-	if (id_table_get(&drafts->callers, draft->call_id, ret_parent))
+	if (id_table_get(&drafts->callers, call_id, ret_parent))
 		*ret_moves = false;
+}
+
+void drafts_place(const struct drafts *drafts, const struct draft *draft, size_t head, size_t *ret_parent,
+	bool *ret_moves)
+{
+	place(drafts, draft->role == ROLE_TOOL, draft->call_id, head, ret_parent, ret_moves);
+}
+
+void drafts_place_added(
+	const struct drafts *drafts, size_t draft, size_t head, size_t *ret_parent, bool *ret_moves)
+{
+	const struct placed *placed = &drafts->list[draft];
+
+	*ret_parent = drafts_parent(drafts, draft);
+	*ret_moves = true;
+	if (!placed->at)
+		place(drafts, placed->role == ROLE_TOOL, call_id_of(placed), head, ret_parent, ret_moves);
+}
+
+static void set_parent(struct placed *draft, size_t parent)
+{
+	draft->parent = parent == DRAFT_NONE ? PLACED_NONE : (uint32_t)parent;
 }
 
 static void settle(struct drafts *drafts, size_t index, size_t *head)
 {
-	struct draft *draft = &drafts->list[index];
+	struct placed *draft = &drafts->list[index];
 	size_t implied;
 	bool implied_moves;
 
-	drafts_place(drafts, draft, *head, &implied, &implied_moves);
-	if (draft->parent_kind == DRAFT_HEAD) {
-		draft->parent = implied;
+	place(drafts, draft->role == ROLE_TOOL, call_id_of(draft), *head, &implied, &implied_moves);
+	if (!draft->at) {
+		set_parent(draft, implied);
 		if (implied_moves)
 			*head = index;
 		return;
@@ -118,17 +226,18 @@ static void settle(struct drafts *drafts, size_t index, size_t *head)
 	/* What hangs from the head moves it, like it or not, and so does the first message of all. A later
 	 * message that names its parent takes the head back; without one, what must leave the head alone
 	 * becomes a root. */
-	if (draft->still && draft->parent == *head && (implied_moves || implied != *head)) {
+	if (draft->still && drafts_parent(drafts, index) == *head && (implied_moves || implied != *head)) {
 		if (index < drafts->last_moving || *head == DRAFT_NONE)
 			draft->still = false;
 		else
-			draft->parent = DRAFT_NONE;
+			draft->parent = PLACED_NONE;
 	}
-	if (implied != draft->parent || implied_moves == draft->still) {
+	size_t parent = drafts_parent(drafts, index);
+	if (implied != parent || implied_moves == draft->still) {
 		draft->says_parent = true;
-		draft->branch = !draft->still && draft->parent != *head;
-		if (draft->parent != DRAFT_NONE)
-			drafts->list[draft->parent].referred = true;
+		draft->branch = !draft->still && parent != *head;
+		if (parent != DRAFT_NONE)
+			drafts->list[parent].referred = true;
 	}
 	if (!draft->still)
 		*head = index;
@@ -136,7 +245,7 @@ static void settle(struct drafts *drafts, size_t index, size_t *head)
 
 static int put_calls(struct drafts *drafts, size_t index)
 {
-	const struct draft *draft = &drafts->list[index];
+	const struct placed *draft = &drafts->list[index];
 
 	for (size_t i = 0; i < draft->call_count; i++) {
 		struct slice id = drafts->calls[draft->calls_from + i];
@@ -167,92 +276,119 @@ static struct slice make_id(struct drafts *drafts, size_t index, const struct id
 static int settle_ids(struct drafts *drafts, struct id_table *taken)
 {
 	for (size_t i = 0; i < drafts->count; i++) {
-		struct draft *draft = &drafts->list[i];
+		struct placed *draft = &drafts->list[i];
 		size_t ignored;
-		if (draft->id.data && (!id_is_message(draft->id) || id_is_reserved(draft->id) ||
-					      id_table_get(taken, draft->id, &ignored)))
-			draft->id = (struct slice){NULL, 0};
-		if (draft->id.data && id_table_put(taken, draft->id, i) < 0)
+		if (draft->id && (!id_is_message(id_of(draft)) || id_is_reserved(id_of(draft)) ||
+					 id_table_get(taken, id_of(draft), &ignored)))
+			draft->id = NULL;
+		if (draft->id && id_table_put(taken, id_of(draft), i) < 0)
 			return BOBBIN_ENOMEM;
 	}
-	for (size_t i = 0; i < drafts->count; i++) {
-		if (drafts->list[i].cuts && drafts->list[i].cut != DRAFT_NONE)
-			drafts->list[drafts->list[i].cut].referred = true;
+	for (size_t i = 0; i < drafts->extra_count; i++) {
+		if (drafts->extras[i].cuts && drafts->extras[i].cut != DRAFT_NONE)
+			drafts->list[drafts->extras[i].cut].referred = true;
 	}
 	for (size_t i = 0; i < drafts->count; i++) {
-		struct draft *draft = &drafts->list[i];
-		if (draft->id.data || !draft->referred)
+		struct placed *draft = &drafts->list[i];
+		if (draft->id || !draft->referred)
 			continue;
-		draft->id = make_id(drafts, i, taken);
-		if (!draft->id.data || id_table_put(taken, draft->id, i) < 0)
+		struct slice made = make_id(drafts, i, taken);
+		draft->id = made.data;
+		draft->id_len = (uint32_t)made.len;
+		if (!made.data || id_table_put(taken, made, i) < 0)
 			return BOBBIN_ENOMEM;
 	}
 	return 0;
 }
 
-static int write_record(
-	const struct drafts *drafts, const struct draft *draft, struct buffer *out, struct slice *ret_record)
+static void write_reference(const struct drafts *drafts, struct json_writer *writer, const char *key, size_t draft)
 {
-	struct json_writer writer;
+	json_key(writer, key);
+	if (draft == DRAFT_NONE)
+		json_add_null(writer);
+	else
+		json_add_string(writer, id_of(&drafts->list[draft]));
+}
 
+static int write_record(const struct drafts *drafts, size_t index, struct buffer *spilled, struct buffer *out)
+{
+	const struct placed *draft = &drafts->list[index];
+	const struct extra *extra = draft->extra ? &drafts->extras[draft->extra - 1] : NULL;
+	struct json_writer writer;
+	struct slice members;
+	struct json checked;
+	int rc = members_read(drafts->import, draft->members_at, draft->members_len, spilled, &members);
+
+	if (rc)
+		return rc;
 	buffer_clear(out);
 	json_writer_init(&writer, out);
 	json_begin_object(&writer);
-	if (draft->id.data)
-		json_member_string(&writer, "id", draft->id);
-	if (draft->says_parent) {
-		json_key(&writer, "parent");
-		if (draft->parent == DRAFT_NONE)
-			json_add_null(&writer);
-		else
-			json_add_string(&writer, drafts->list[draft->parent].id);
-	}
+	if (draft->id)
+		json_member_string(&writer, "id", id_of(draft));
+	if (draft->says_parent)
+		write_reference(drafts, &writer, "parent", drafts_parent(drafts, index));
 	if (draft->branch)
 		json_member_bool(&writer, "branch", true);
 	if (writer.comma)
 		buffer_add_char(out, ',');
 	writer.comma = true;
-	buffer_add_slice(out, draft->members);
-	buffer_add_slice(out, draft->more);
-	if (draft->cuts) {
-		json_key(&writer, "cut");
-		if (draft->cut == DRAFT_NONE)
-			json_add_null(&writer);
-		else
-			json_add_string(&writer, drafts->list[draft->cut].id);
-	}
+	buffer_add_slice(out, members);
+	if (extra)
+		buffer_add_slice(out, extra->more);
+	if (extra && extra->cuts)
+		write_reference(drafts, &writer, "cut", extra->cut);
 	json_end_object(&writer);
 	/* Wrapping what was read may go beyond what a line may be. */
-	struct json checked;
-	int rc = buffer_error(out) ? buffer_error(out) : json_parse(out->data, out->len, &checked, NULL);
-	if (rc || out->len > LIMIT_LINE_BYTES)
-		return rc ? rc : BOBBIN_ELIMIT;
-	*ret_record = import_keep(drafts->import, buffer_slice(out));
-	return ret_record->data ? 0 : BOBBIN_ENOMEM;
+	rc = buffer_error(out) ? buffer_error(out) : json_parse(out->data, out->len, &checked, NULL);
+	if (!rc && json_has_duplicate_key_within(&checked, LIMIT_DUPLICATE_KEY_DEPTH, NULL) &&
+		!(rc = import_keys_once(drafts->import, &checked, spilled))) {
+		struct buffer other = *out;
+		*out = *spilled;
+		*spilled = other;
+	}
+	return rc ? rc : out->len > LIMIT_LINE_BYTES ? BOBBIN_ELIMIT : 0;
+}
+
+/* To the sink, or into the conversation. */
+static int hand_on(struct import *import, struct import_conversation *conversation, struct slice record)
+{
+	if (import->sink)
+		return import->sink->record(import->sink->context, record, &import->sink_error);
+	struct slice kept = import_keep(import, record);
+	conversation->records[conversation->record_count++] = kept;
+	return kept.data ? 0 : BOBBIN_ENOMEM;
 }
 
 static int write_records(struct drafts *drafts, struct import_conversation *conversation)
 {
-	struct buffer out = BUFFER_INIT(LIMIT_IMPORT_BYTES);
+	struct buffer out = BUFFER_INIT(LIMIT_IMPORT_BYTES), spilled = BUFFER_INIT(LIMIT_IMPORT_BYTES);
 	int rc = 0;
 
-	conversation->records = arena_alloc(
-		&drafts->import->arena, (drafts->count ? drafts->count : 1) * sizeof(struct slice));
-	if (!conversation->records)
-		return BOBBIN_ENOMEM;
-	conversation->record_cap = drafts->count;
 	for (size_t i = 0; i < drafts->count && !rc; i++) {
-		const struct draft *draft = &drafts->list[i];
-		rc = write_record(drafts, draft, &out, &conversation->records[i]);
-		if (rc)
-			break;
-		conversation->record_count++;
+		const struct placed *draft = &drafts->list[i];
+		rc = write_record(drafts, i, &spilled, &out);
+		if (!rc)
+			rc = hand_on(drafts->import, conversation, buffer_slice(&out));
 		conversation->messages++;
 		conversation->calls += draft->call_count;
 		conversation->results += draft->role == ROLE_TOOL;
 	}
 	buffer_release(&out);
+	buffer_release(&spilled);
 	return rc;
+}
+
+static int begin(struct drafts *drafts, struct import_conversation *conversation)
+{
+	const struct import_sink *sink = drafts->import->sink;
+
+	if (sink)
+		return sink->begin(sink->context, conversation, &drafts->import->sink_error);
+	conversation->records = arena_alloc(
+		&drafts->import->arena, (drafts->count ? drafts->count : 1) * sizeof(struct slice));
+	conversation->record_cap = drafts->count;
+	return conversation->records ? 0 : BOBBIN_ENOMEM;
 }
 
 int drafts_emit(struct drafts *drafts, struct import_conversation *conversation)
@@ -261,7 +397,7 @@ int drafts_emit(struct drafts *drafts, struct import_conversation *conversation)
 	size_t head = DRAFT_NONE;
 
 	for (size_t i = 0; i < drafts->count; i++) {
-		if (drafts->list[i].parent_kind == DRAFT_AT && !drafts->list[i].still)
+		if (drafts->list[i].at && !drafts->list[i].still)
 			drafts->last_moving = i;
 	}
 	/* The callers are found anew, so that each draft sees only those before it. */
@@ -271,17 +407,24 @@ int drafts_emit(struct drafts *drafts, struct import_conversation *conversation)
 		if (put_calls(drafts, i) < 0)
 			return BOBBIN_ENOMEM;
 	}
+	id_table_release(&drafts->callers);
 	int rc = settle_ids(drafts, &taken);
 	id_table_release(&taken);
-	if (rc)
-		return rc;
-	conversation->head = head;
-	return write_records(drafts, conversation);
+	conversation->head = drafts->ends ? drafts->end : head;
+	if (!rc)
+		rc = begin(drafts, conversation);
+	if (!rc)
+		rc = write_records(drafts, conversation);
+	const struct import_sink *sink = drafts->import->sink;
+	if (!rc && sink)
+		rc = sink->end(sink->context, conversation, &drafts->import->sink_error);
+	return rc;
 }
 
 void drafts_release(struct drafts *drafts)
 {
 	mem_free(drafts->list);
+	mem_free(drafts->extras);
 	mem_free(drafts->calls);
 	id_table_release(&drafts->callers);
 	*drafts = (struct drafts){0};

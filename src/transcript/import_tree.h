@@ -30,37 +30,71 @@ struct draft {
 	bool still; /* with DRAFT_AT: the head does not follow it (sidechains, late results) */
 	size_t parent;
 	struct slice call_id; /* of a result */
-	size_t calls_from, call_count;
-	struct slice members; /* JSON members after id, parent and branch: "role":…,"content":… */
-	struct slice more;    /* members to follow those, with their comma: what became known later */
+	struct slice members; /* JSON members after id, parent and branch: "role":…,"content":…; need not outlive drafts_add */
+	bool kept;	      /* of them only the length is given, and where members_keep has put them: */
+	uint64_t members_at;
 	bool cuts;	      /* a foreign compaction: "cut" names the first message that stayed in its context */
 	size_t cut;	      /* with `cuts`; DRAFT_NONE: no message stayed */
+};
 
-	bool says_parent, branch, referred; /* worked out by drafts_emit */
+/* One that was added, small: there is one a message of the file. */
+struct placed {
+	const char *id, *call_id;
+	uint64_t members_at; /* in the spill; without one an address */
+	uint32_t id_len, call_id_len, members_len;
+	uint32_t parent; /* PLACED_NONE: a root */
+	uint32_t calls_from, call_count;
+	uint32_t extra; /* 1 + its place in the list of extras; 0: none */
+	unsigned role : 8, origin : 4, at : 1, still : 1, says_parent : 1, branch : 1, referred : 1;
+};
+#define PLACED_NONE UINT32_MAX
+
+/* What few have. */
+struct extra {
+	struct slice more; /* members to follow the others, with their comma: what became known later */
+	bool cuts;
+	size_t cut;
 };
 
 struct drafts {
 	struct import *import;
-	struct draft *list;
+	struct placed *list;
 	size_t count, cap;
+	struct extra *extras;
+	size_t extra_count, extra_cap;
 	struct slice *calls; /* ids, by message */
 	size_t call_count, call_cap;
+	bool ends; /* the reader says where the line ends: */
+	size_t end;
 	struct id_table callers; /* call id to the latest message that asks for it */
 	size_t last_moving; /* worked out by drafts_emit: the last draft that names its parent and takes the
 			       head */
 };
 
-/* Adds a copy, with the calls in its members; they and its ids must live in the import's arena or the input. 0,
- * BOBBIN_ENOMEM, or what json_parse and message_parse say of members that make no record (nested too deep). */
+/* Adds a copy, with the calls in its members. Its ids must live as long as the import (import_hold). 0, BOBBIN_ENOMEM, what the
+ * spill says, or what json_parse and message_parse say of members that make no record (nested too deep). */
 int drafts_add(struct drafts *drafts, const struct draft *draft);
 /* Adds the calls of a parsed message to the last draft, for one that was added without members. 0 or BOBBIN_ENOMEM. */
 int drafts_add_calls(struct drafts *drafts, const struct message *message);
+
+size_t drafts_parent(const struct drafts *drafts, size_t draft); /* DRAFT_NONE: a root */
+/* Members that became known later, with their comma; once a draft they replace each other. 0 or BOBBIN_ENOMEM. */
+int drafts_add_more(struct drafts *drafts, size_t draft, struct slice more);
+bool drafts_have_more(const struct drafts *drafts, size_t draft);
+
+/* Members into the spill, or the arena; and back, in memory that the buffer holds. */
+int members_keep(struct import *import, struct slice members, uint64_t *ret_at);
+int members_read(struct import *import, uint64_t at, size_t len, struct buffer *into, struct slice *ret_members);
 
 /* Rule 1 for a draft that would come next, with the given head. */
 void drafts_place(const struct drafts *drafts, const struct draft *draft, size_t head, size_t *ret_parent,
 	bool *ret_moves);
 
-/* Writes all records into the conversation. 0 or BOBBIN_ENOMEM. */
+/* Where one that was added hangs if the line ends at `head`, before drafts_emit works it out. */
+void drafts_place_added(
+	const struct drafts *drafts, size_t draft, size_t head, size_t *ret_parent, bool *ret_moves);
+
+/* Writes all records, into the conversation or to the import's sink. 0, BOBBIN_ENOMEM, what the spill or the sink says. */
 int drafts_emit(struct drafts *drafts, struct import_conversation *conversation);
 void drafts_release(struct drafts *drafts);
 
