@@ -5,8 +5,9 @@
  *
  *	time_search RUNS STORE SESSION BOBBIN RG QUERY…
  *
- * For each query: how many messages and how many lines have it, and the medians. On one line:
- *	QUERY hits N lines N bobbin_ms T rg_ms T library_ms T
+ * For each query: how many messages and how many lines have it, and the medians: of counting them (--count, rg --count) as processes
+ * and in the library, and of giving each as JSON (--json, rg --json). On one line:
+ *	QUERY hits N lines N bobbin_ms T rg_ms T library_ms T json_ms T rg_json_ms T
  */
 #include <fcntl.h>
 #include <spawn.h>
@@ -39,7 +40,7 @@ static double median(double *times, size_t count)
 	return times[count / 2];
 }
 
-/* Runs a program; gives the first number of what it prints (0: nothing) and the time it took. */
+/* Runs a program; gives the first number of what it prints (0: nothing; NULL: it prints into /dev/null) and the time it took. */
 static double run(const char *const *arguments, unsigned long long *ret_number)
 {
 	posix_spawn_file_actions_t actions;
@@ -50,7 +51,10 @@ static double run(const char *const *arguments, unsigned long long *ret_number)
 	if (pipe(ends) != 0)
 		exit(1);
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	if (ret_number)
+		posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+	else
+		posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_addclose(&actions, ends[0]);
 	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
 	double start = now_ms();
@@ -66,7 +70,8 @@ static double run(const char *const *arguments, unsigned long long *ret_number)
 	double time = now_ms() - start;
 	close(ends[0]);
 	posix_spawn_file_actions_destroy(&actions);
-	*ret_number = strtoull(output + strcspn(output, "0123456789"), NULL, 10);
+	if (ret_number)
+		*ret_number = strtoull(output + strcspn(output, "0123456789"), NULL, 10);
 	return time;
 }
 
@@ -82,12 +87,13 @@ static double in_process(
 
 	double start = now_ms();
 	options.session = session;
+	options.count_only = 1;
 	*ret_hits = 0;
 	if (bobbin_store_open(dir, NULL, &store, &error) < 0 ||
 		bobbin_search_open(store, query, strlen(query), &options, &search, &error) < 0)
 		exit(fprintf(stderr, "time_search: %s\n", error.message));
 	while ((rc = bobbin_search_next(search, &match, &error)) > 0)
-		++*ret_hits;
+		*ret_hits += match->hits;
 	if (rc < 0)
 		exit(fprintf(stderr, "time_search: %s\n", error.message));
 	bobbin_search_close(search);
@@ -102,7 +108,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	size_t runs = (size_t)strtoull(argv[1], NULL, 10);
-	double *times = calloc(3 * runs, sizeof(*times));
+	double *times = calloc(5 * runs, sizeof(*times));
 	char log[4096];
 
 	snprintf(log, sizeof(log), "%s/%s.jsonl", argv[2], argv[3]);
@@ -111,17 +117,21 @@ int main(int argc, char **argv)
 			argv[3], "--", argv[i], NULL};
 		const char *theirs[] = {
 			argv[5], "--fixed-strings", "--count", "--no-filename", "--", argv[i], log, NULL};
+		char *our_json[] = {argv[4], "--store", argv[2], "search", "--json", "--session", argv[3], "--", argv[i], NULL};
+		char *their_json[] = {argv[5], "--fixed-strings", "--json", "--", argv[i], log, NULL};
 		unsigned long long hits = 0, lines = 0, counted = 0;
 		for (size_t at = 0; at < runs; at++) {
 			times[at] = run(ours, &hits);
 			times[runs + at] = run(theirs, &lines);
 			times[2 * runs + at] = in_process(argv[2], argv[3], argv[i], &counted);
+			times[3 * runs + at] = run(our_json, NULL);
+			times[4 * runs + at] = run(their_json, NULL);
 			if (hits != counted)
 				return fprintf(stderr, "time_search: the program and the library differ\n");
 		}
-		printf("%s\thits %llu lines %llu bobbin_ms %.1f rg_ms %.1f library_ms %.1f\n", argv[i], hits,
+		printf("%s\thits %llu lines %llu bobbin_ms %.1f rg_ms %.1f library_ms %.1f json_ms %.1f rg_json_ms %.1f\n", argv[i], hits,
 			lines, median(times, runs), median(times + runs, runs),
-			median(times + 2 * runs, runs));
+			median(times + 2 * runs, runs), median(times + 3 * runs, runs), median(times + 4 * runs, runs));
 	}
 	free(times);
 	return 0;

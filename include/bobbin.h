@@ -889,8 +889,10 @@ struct bobbin_search_options {
 	int ignore_case;     /* 1: ASCII letters of either case are equal */
 	int line_only;       /* 1: only messages on the line of the session that stores them (or of `session`), no other branches */
 	uint64_t limit;      /* messages; 0: all */
+	int count_only;      /* 1: a match for each session, that says only `session` and in `hits` how many of its messages have it; far
+			      * faster, as most need not be decoded. What was damaged since its log was opened may be counted */
 };
-#define BOBBIN_SEARCH_OPTIONS_INIT {sizeof(struct bobbin_search_options), NULL, NULL, 0, 0, 0}
+#define BOBBIN_SEARCH_OPTIONS_INIT {sizeof(struct bobbin_search_options), NULL, NULL, 0, 0, 0, 0}
 
 /* A message that has what was looked for. All of it lives until the next call on the search. */
 struct bobbin_match {

@@ -100,6 +100,7 @@ void print_line_of(
 /* A name for a printf: control characters made visible, cut at about 1,000 bytes; one of eight static
  * buffers. */
 const char *visible(const char *text);
+const char *visible_beginning(const char *text); /* the same of its first 40 columns, "…" if there is more */
 size_t text_columns(const char *text, size_t len); /* the columns it takes on a terminal */
 const char *number_text(uint64_t value);	   /* 12,345; one of eight static buffers */
 const char *time_ago(int64_t realtime_ns);	   /* "3 min ago"; likewise */

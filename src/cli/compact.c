@@ -246,7 +246,7 @@ int command_recall(const struct arguments *arguments)
 			print_hit(arguments, hit);
 		bobbin_recall_free(found);
 		if (!count)
-			note(arguments, "nothing in this session matches \"%s\"", query);
+			note(arguments, "nothing in this session matches \"%s\"", visible_beginning(query));
 		rc = count ? EXIT_DONE : EXIT_NO;
 	}
 	free(query);

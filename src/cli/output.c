@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#define BEGINNING_COLUMNS 40 /* of what somebody typed, in a message about it */
 #define VISIBLE_BYTES 1024
 
 bool output_color(int stream)
@@ -150,12 +151,13 @@ size_t text_columns(const char *text, size_t len)
 	return total;
 }
 
-const char *visible(const char *text)
+static const char *visible_within(const char *text, size_t columns_max)
 {
 	static char buffers[8][VISIBLE_BYTES];
 	static unsigned next;
 	char *out = buffers[next++ % 8];
 	FILE *stream = fmemopen(out, VISIBLE_BYTES, "w");
+	size_t column = 0;
 	out[0] = 0;
 	if (!stream)
 		return out;
@@ -164,12 +166,27 @@ const char *visible(const char *text)
 		size_t used = character(text + i, len - i, &columns);
 		if (ftell(stream) + 8 > VISIBLE_BYTES) /* the longest character, … and the NUL */
 			break;
+		column += (size_t)columns;
+		if (column >= columns_max && i + used < len) {
+			fputs("…", stream);
+			break;
+		}
 		put_character(stream, text + i, used);
 		i += used;
 	}
 	fclose(stream);
 	out[VISIBLE_BYTES - 1] = 0;
 	return out;
+}
+
+const char *visible(const char *text)
+{
+	return visible_within(text, VISIBLE_BYTES);
+}
+
+const char *visible_beginning(const char *text)
+{
+	return visible_within(text, BEGINNING_COLUMNS);
 }
 
 void print_clean(const char *text, size_t len)

@@ -121,7 +121,7 @@ static int print_matches(const struct arguments *arguments, bobbin_search *searc
 	struct bobbin_error error;
 	int rc;
 	while ((rc = bobbin_search_next(search, &match, &error)) > 0) {
-		tally->messages++;
+		tally->messages += arguments->count ? match->hits : 1;
 		tally->sessions += strcmp(tally->last, match->session) != 0;
 		snprintf(tally->last, sizeof(tally->last), "%s", match->session);
 		if (arguments->count)
@@ -161,6 +161,7 @@ int command_search(const struct arguments *arguments)
 	options.ignore_case = arguments->ignore_case;
 	options.line_only = arguments->line_only;
 	options.limit = arguments->limit;
+	options.count_only = arguments->count;
 	if (bobbin_search_open(store, query, len, &options, &search, &error) < 0) {
 		rc = fail(&error);
 	} else {
@@ -168,7 +169,7 @@ int command_search(const struct arguments *arguments)
 		if (!rc && arguments->count)
 			print_count(arguments, &tally);
 		else if (!rc && !tally.messages)
-			note(arguments, "no message has \"%s\"", query);
+			note(arguments, "no message has \"%s\"", visible_beginning(query));
 		uint64_t skipped = bobbin_search_skipped(search);
 		if (skipped)
 			note(arguments, "%s could not be opened, and may have it: see bobbin doctor",

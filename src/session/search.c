@@ -22,7 +22,7 @@
 struct bobbin_search {
 	bobbin_store *store;
 	struct search_query query;
-	bool line_only, one;
+	bool line_only, one, count_only;
 	uint64_t limit, given, skipped;
 
 	struct arena list_arena, arena; /* of the sessions; of the message at hand */
@@ -31,6 +31,7 @@ struct bobbin_search {
 
 	struct log *log; /* of the session at hand; NULL until it is needed */
 	const char *id;
+	const char *waiting; /* counting: the session of a message that was found too far */
 	struct log *levels[LIMIT_FORK_DEPTH + 1]; /* it, and the logs it inherits from */
 	uint64_t ends[LIMIT_FORK_DEPTH + 1];	  /* how much of each is its own */
 	unsigned level_count, level;		  /* those from `level` on are done */
@@ -235,6 +236,25 @@ static int fill_match(bobbin_search *search, uint32_t node, const struct message
 	return 1;
 }
 
+/* 1 if what was found at `place` shows that the message is a match, without decoding it: it need only be counted, and nothing is odd
+ * about its log. */
+static int is_plain_match(bobbin_search *search, uint64_t place, const struct log_node *info, struct bobbin_error *error)
+{
+	const char *record = search->block + (info->offset - search->block_start);
+	size_t before = (size_t)(place - info->offset), len = search->query.raw.len;
+
+	if (!search->count_only || !search->query.plain || log_fault_total(search->levels[search->level]))
+		return 0;
+	if (info->offset < search->block_start) { /* it began in the block before */
+		char *bytes = before < BLOCK_BYTES ? arena_alloc(&search->arena, before + len) : NULL;
+		int64_t got = bytes ? log_bytes_read(&search->bytes, bytes, before + len, info->offset, error) : 0;
+		if (got < (int64_t)(before + len))
+			return got < 0 ? (int)got : 0;
+		record = bytes;
+	}
+	return search_is_plain_text(&search->query, record, record + before);
+}
+
 /* Looks at the message at search->position, and moves behind it. 1 if it is a match. */
 static int look_at(bobbin_search *search, struct bobbin_error *error)
 {
@@ -257,17 +277,61 @@ static int look_at(bobbin_search *search, struct bobbin_error *error)
 		search->position = info.offset;
 		return 0;
 	}
+	uint64_t place = search->position;
 	search->position = info.offset + info.length;
 	if (!log_has_node(search->log, node) ||
 		(search->line_only && !log_on_line(search->log, node, log_head(search->log))))
 		return 0;
 	arena_reset(&search->arena);
+	rc = is_plain_match(search, place, &info, error);
+	if (rc)
+		return rc;
 	rc = log_message(search->log, node, &search->arena, &message, error);
 	if (!rc)
 		rc = search_message(&search->query, &message, &search->arena, &hit);
 	if (rc == BOBBIN_ENOMEM)
 		error_set(error, rc, "out of memory");
-	return rc <= 0 ? rc : fill_match(search, node, &message, &hit, error);
+	return rc <= 0 || search->count_only ? rc : fill_match(search, node, &message, &hit, error);
+}
+
+/* 1 with the next message that has it, 0 at the end. */
+static int next_message(bobbin_search *search, struct bobbin_error *error)
+{
+	int rc = 0;
+
+	while (!rc && !(search->limit && search->given >= search->limit)) {
+		rc = search->reading ? next_place(search, error) : 0;
+		if (rc > 0 && (rc = need_log(search, error)) > 0) {
+			rc = look_at(search, error);
+			search->given += rc > 0;
+			continue;
+		}
+		if (rc < 0 || (rc = next_log(search, error)) == 0)
+			return rc;
+		rc = rc < 0 ? rc : 0;
+	}
+	return rc;
+}
+
+/* The messages of a session together. That there are no more of it is known by the first of another, which then waits. */
+static int next_session(bobbin_search *search, struct bobbin_error *error)
+{
+	uint64_t count = search->waiting != NULL;
+	const char *session = search->waiting;
+	int rc;
+
+	search->waiting = NULL;
+	while ((rc = next_message(search, error)) > 0) {
+		const char *at = search->one ? log_info(search->log)->id : search->id;
+		if (count && at != session) {
+			search->waiting = at;
+			break;
+		}
+		session = at;
+		count++;
+	}
+	search->match = (struct bobbin_match){.session = session, .id = "", .role = "", .time = "", .hits = count, .excerpt = ""};
+	return rc < 0 ? rc : count > 0;
 }
 
 int bobbin_search_next(
@@ -276,21 +340,10 @@ int bobbin_search_next(
 	int rc = search ? STORE_CHECK(search->store, error)
 			: error_set(error, BOBBIN_EINVAL, "the handle is NULL");
 
-	while (!rc && !(search->limit && search->given >= search->limit)) {
-		rc = search->reading ? next_place(search, error) : 0;
-		if (rc > 0 && (rc = need_log(search, error)) > 0) {
-			rc = look_at(search, error);
-			if (rc > 0) {
-				search->given++;
-				*ret_match = &search->match;
-				return 1;
-			}
-			continue;
-		}
-		if (rc < 0 || (rc = next_log(search, error)) == 0)
-			return rc;
-		rc = rc < 0 ? rc : 0;
-	}
+	if (!rc)
+		rc = search->count_only ? next_session(search, error) : next_message(search, error);
+	if (rc > 0)
+		*ret_match = &search->match;
 	return rc;
 }
 
@@ -335,6 +388,7 @@ int bobbin_search_open(bobbin_store *store, const char *query, size_t len,
 	search->block = block;
 	search->line_only = all.line_only;
 	search->limit = all.limit;
+	search->count_only = all.count_only != 0;
 	buffer_init(&search->excerpt, SIZE_MAX - 1);
 	rc = search_query_init(
 		&search->query, (struct slice){query, query ? len : 0}, all.ignore_case, error);

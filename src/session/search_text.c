@@ -12,9 +12,11 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
 
 #define PART_BYTES_MAX 48
+#define ESCAPE_BYTES 6 /* \uXXXX */
 #define REPLACEMENT "\xef\xbf\xbd" /* stands for lone surrogates, too */
 
 /* ---- The query
@@ -88,6 +90,7 @@ int search_query_init(struct search_query *query, struct slice text, bool folded
 		find_init(&query->raw, part, folded);
 		/* In JSON within JSON an escape may itself be escaped: \u005cu00e9. Nobody writes that, but
 		 * it may be. */
+		query->plain = part.len == text.len;
 		query->has_raw = find_add_escapes(&query->raw, part) &&
 				 find_add_escapes(&query->raw, slice_of("\\u0123456789abcdefABCDEF"));
 	}
@@ -98,6 +101,59 @@ void search_query_release(struct search_query *query)
 {
 	mem_free(query->text);
 	query->text = NULL;
+}
+
+/* ---- A record's bytes
+ * --------------------------------------------------------------------------------------------- */
+
+/* Behind the value of a member that ends before `end`; NULL if it does not. */
+static const char *skip_value(const struct json_scan *scan, const char *at, const char *end)
+{
+	if (*at == '"')
+		at = scan->skip_string(at + 1, end);
+	else if (*at == '{' || *at == '[')
+		at = scan->skip_container(at, end);
+	else
+		while (at < end && *at != ',' && *at != '}')
+			at++;
+	return at < end ? at : NULL;
+}
+
+/* Whether `at` is within an escape that begins before it. Something that is no backslash stands at `record`. */
+static bool is_within_escape(const char *record, const char *at)
+{
+	const char *last = at - 1, *first;
+
+	while (last > record && at - last < ESCAPE_BYTES && *last != '\\')
+		last--;
+	if (*last != '\\')
+		return false;
+	for (first = last; first[-1] == '\\'; first--)
+		continue;
+	if ((last - first) % 2) /* pairs, each a backslash */
+		return false;
+	return at - last < (last[1] == 'u' ? ESCAPE_BYTES : 2);
+}
+
+bool search_is_plain_text(const struct search_query *query, const char *record, const char *at)
+{
+	const struct json_scan *scan = json_scan_best();
+	const char *place = record;
+
+	if (!query->plain || at == record || *record != '{' || *at == '\\' || is_within_escape(record, at))
+		return false;
+	while (place && *place == (place == record ? '{' : ',')) {
+		const char *key = place + 1;
+		if (key >= at || *key != '"' || (place = scan->skip_string(key + 1, at)) >= at || *place != ':')
+			return false;
+		bool content = place - key == sizeof "\"content\"" - 1 && memcmp(key, "\"content\"", sizeof "\"content\"" - 1) == 0;
+		if (++place >= at)
+			return false;
+		if (content)
+			return *place == '"' && scan->skip_string(place + 1, at) > at;
+		place = skip_value(scan, place, at);
+	}
+	return false;
 }
 
 /* ---- A message

@@ -102,6 +102,9 @@ def found(scratch, query, *options):
     result = scratch.run("search", "--json", *options, "--", query)
     if result.code not in (0, 1):
         ok(False, "search " + repr(query), result)
+    counted = scratch.run("search", "--json", "--count", *options, "--", query).json["messages"]
+    if counted != len(result.rows): # counting decodes only where it must
+        ok(False, "count " + repr(query), counted, len(result.rows))
     return result.rows
 
 
@@ -182,6 +185,8 @@ with Scratch() as scratch:
     equal(scratch.run("search", "nothing of the kind").code, 1, "nothing found is exit code 1")
     equal(scratch.run("search", "").code, 2, "an empty query is refused")
     equal(scratch.run("search", "x", "--session", "nowhere").code, 3, "so is a session that is not there")
+    told = scratch.run("search", "huge " * 9000).errors
+    ok("no message has \"huge" in told and len(told) < 80, "a huge query is not said back", told)
     shown = scratch.run("search", "grandchild", COLUMNS="80")
     ok("word of the grandchild" in shown.text and max(map(len, shown.text.splitlines())) <= 80, "people see it in 80 columns", shown)
 

@@ -52,6 +52,103 @@ static void a_match_says_where_its_hit_is(void **state)
 	bobbin_search_close(search);
 }
 
+/* Counted without decoding where that is certain, and by looking at each: both must be `expected`, worked out by hand. */
+static void assert_counts(const char *query, struct bobbin_search_options options, int expected)
+{
+	const struct bobbin_match *match;
+	struct bobbin_error error;
+	bobbin_search *search;
+	int count = 0, rc;
+
+	if (count_matches(store, query, &options) != expected)
+		fail_msg("%s: %d, not %d", query, count_matches(store, query, &options), expected);
+	options.count_only = 1;
+	assert_int_equal(bobbin_search_open(store, query, strlen(query), &options, &search, &error), 0);
+	while ((rc = bobbin_search_next(search, &match, &error)) > 0) {
+		assert_true(match->hits > 0);
+		count += (int)match->hits;
+	}
+	assert_int_equal(rc, 0);
+	bobbin_search_close(search);
+	if (count != expected)
+		fail_msg("%s: counted %d, not %d", query, count, expected);
+}
+
+static void counting_takes_nothing_for_text_that_is_none(void **state)
+{
+	static const char *const RECORDS[] = {
+		"{\"role\":\"user\",\"content\":\"plain needle here, and a needle\"}",	      /* needle */
+		"{\"role\":\"user\",\"content\":\"a\\needle\"}",			      /* a line break and eedle */
+		"{\"role\":\"user\",\"content\":\"a\\\\needle\"}",			      /* a backslash and needle */
+		"{\"role\":\"user\",\"content\":\"a\\\\\\needle\"}",		      /* a backslash, a line break, eedle */
+		"{\"role\":\"user\",\"content\":\"\\u006eeedle\"}",			      /* needle */
+		"{\"role\":\"user\",\"content\":\"x\\u0041needle\"}",		      /* xAneedle */
+		"{\"role\":\"user\",\"content\":\"\\nneedle\"}",			      /* a line break and needle */
+		"{\"role\":\"user\",\"content\":\"u0041 and \\u0041\"}",		      /* u0041 and A */
+		"{\"role\":\"user\",\"content\":\"only \\u0041bc\"}",		      /* only Abc */
+		"{\"role\":\"user\",\"src\":{\"content\":\"needle\"},\"content\":\"nothing\"}", /* beside the text */
+		"{\"role\":\"user\",\"src\":\"\\\"content\\\":\\\"needle\",\"content\":\"nothing\"}",
+		"{\"role\":\"user\",\"content\":\"nothing\",\"src\":[\"needle\"]}",
+		"{\"role\":\"user\",\"src\":\"needle\",\"content\":\"a needle too\"}",     /* in both */
+		"{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"needle\"}]}",
+		"{\"role\":\"user\", \"content\" : \"a spaced needle\"}",
+		"{\"role\":\"assistant\",\"content\":\"none\",\"tool_calls\":[{\"id\":\"c1\",\"name\":\"needle\",\"arguments\":\"{}\"}]}",
+		"{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"the needle\"}"};
+	struct bobbin_search_options options = BOBBIN_SEARCH_OPTIONS_INIT;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof RECORDS / sizeof *RECORDS; i++)
+		say("a", RECORDS[i]);
+	assert_counts("needle", options, 10);
+	assert_counts("eedle", options, 12);
+	assert_counts("u0041", options, 1);
+	assert_counts("0041 and", options, 1);
+	assert_counts("41bc", options, 0);
+	assert_counts("Abc", options, 1);
+	assert_counts("content", options, 0);
+	assert_counts("\\needle", options, 1);
+	options.ignore_case = 1;
+	assert_counts("NEEDLE", options, 10);
+	options.limit = 3;
+	assert_counts("NEEDLE", options, 3);
+}
+
+/* Records of every length up to some thousand bytes, so that blocks end everywhere in them; in sessions, and in a fork's line. */
+static void counting_at_every_place_of_a_block_and_by_session(void **state)
+{
+	struct bobbin_search_options options = BOBBIN_SEARCH_OPTIONS_INIT;
+	static char record[8192];
+	bobbin_session *session = open_session("long");
+	const struct bobbin_match *match;
+	struct bobbin_error error;
+	bobbin_search *search;
+	(void)state;
+
+	for (int i = 0; i < 500; i++) {
+		int len = snprintf(record, sizeof record, "{\"role\":\"user\",\"content\":\"");
+		for (int filler = 0; filler < i * 5; filler++)
+			record[len++] = "abcde fghij klmno"[filler % 17];
+		len += snprintf(record + len, sizeof record - (size_t)len, "%s and so on\"}", i % 3 ? "a pin" : "a needle");
+		assert_int_equal(bobbin_session_append(session, record, (size_t)len, NULL, NULL, &error), 0);
+	}
+	assert_int_equal(bobbin_session_fork(session, "m10", NULL, NULL, &error), 0);
+	bobbin_session_close(session);
+	say("short", "{\"role\":\"user\",\"content\":\"a needle\"}");
+	assert_counts("needle", options, 167 + 1);
+	assert_counts("pin", options, 333);
+	options.session = "long";
+	assert_counts("needle", options, 167);
+	options.session = NULL;
+	options.count_only = 1;
+	assert_int_equal(bobbin_search_open(store, "needle", 6, &options, &search, &error), 0);
+	for (int i = 0; i < 2; i++) { /* the newest session comes first; the fork stores none */
+		assert_int_equal(bobbin_search_next(search, &match, &error), 1);
+		assert_int_equal(match->hits, strcmp(match->session, "long") == 0 ? 167 : 1);
+	}
+	assert_int_equal(bobbin_search_next(search, &match, &error), 0);
+	bobbin_search_close(search);
+}
+
 static void what_cannot_be_searched_is_an_error_or_counted(void **state)
 {
 	(void)state;
@@ -196,6 +293,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_match_says_where_its_hit_is, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(counting_takes_nothing_for_text_that_is_none, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(counting_at_every_place_of_a_block_and_by_session, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(
 			what_cannot_be_searched_is_an_error_or_counted, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(
