@@ -111,10 +111,25 @@ static size_t put_json_character(const char *text, size_t len)
 	return used;
 }
 
+/* How many bytes from `text` on stand in JSON as they are: ASCII without what is escaped. */
+static size_t plain_run(const char *text, size_t len)
+{
+	size_t run = 0;
+	while (run < len && (unsigned char)text[run] >= 0x20 && (unsigned char)text[run] < 0x7f && text[run] != '"' &&
+		text[run] != '\\')
+		run++;
+	return run;
+}
+
 void print_json_string(const char *text, size_t len)
 {
 	putchar('"');
 	for (size_t i = 0; i < len; i++) {
+		size_t run = plain_run(text + i, len - i);
+		fwrite(text + i, 1, run, stdout);
+		i += run;
+		if (i == len)
+			break;
 		unsigned char c = (unsigned char)text[i];
 		if (c == '"' || c == '\\')
 			printf("\\%c", c);
