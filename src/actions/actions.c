@@ -215,6 +215,13 @@ static int begin(struct action *action, const struct action_options *options, st
 	}
 }
 
+bool action_has_arguments(const struct action_record *record, struct slice arguments)
+{
+	uint8_t digest[SHA256_BYTES];
+
+	return digest_of(arguments, digest) == 0 && memcmp(digest, record->digest, SHA256_BYTES) == 0;
+}
+
 int action_begin(struct store *store, struct slice key, struct slice arguments,
 	const struct action_options *options, struct action **ret_action, struct bobbin_error *error)
 {

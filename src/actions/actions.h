@@ -66,6 +66,9 @@ struct action_options {
 
 struct action;
 
+/* Whether the action was begun with these arguments. BOBBIN_ENOMEM: no. */
+bool action_has_arguments(const struct action_record *record, struct slice arguments);
+
 /*
  * Begins the action `key` (1 to ACTION_KEY_BYTES of UTF-8 without control characters) with `arguments`. JSON
  * texts are compared as values, others as bytes. Returns an

@@ -262,7 +262,10 @@ static int compare(const struct arguments *arguments, bobbin_store *store, bobbi
 		print_sides_json(bobbin_session_info(session)->id, sides);
 	else
 		print_sides(sides);
-	return sides[0].failed || sides[1].failed ? EXIT_FAILED : EXIT_DONE;
+	for (int i = 0; i < SIDES; i++)
+		if (sides[i].failed)
+			rc = fail_about(sides[i].file, &sides[i].error);
+	return rc;
 }
 
 int command_ab(const struct arguments *arguments)

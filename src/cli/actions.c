@@ -138,13 +138,21 @@ static void print_recorded(const struct bobbin_action_info *info)
 	}
 }
 
+/* No action of that key is an answer, and the same one whatever was to be done with it. */
+static int fail_action(const struct bobbin_error *error)
+{
+	int code = fail(error);
+
+	return error->code == BOBBIN_ENOTFOUND ? EXIT_NO : code;
+}
+
 static int show(const struct arguments *arguments, bobbin_store *store)
 {
 	struct bobbin_error error;
 	bobbin_actions *actions;
 
 	if (bobbin_actions_find(store, arguments->words[1], &actions, &error) < 0)
-		return fail(&error) == EXIT_FAILED && error.code == BOBBIN_ENOTFOUND ? EXIT_NO : EXIT_FAILED;
+		return fail_action(&error);
 	const struct bobbin_action_info *info = bobbin_actions_next(actions);
 	if (arguments->json) {
 		print_action_json(info, -1);
@@ -184,7 +192,7 @@ static int settle(const struct arguments *arguments, bobbin_store *store)
 		&error);
 	free(result);
 	if (code < 0)
-		return fail(&error);
+		return fail_action(&error);
 	note(arguments,
 		arguments->happened ? "%s is done; whoever asks again gets this"
 				    : "%s did not happen; the next who asks will do it",

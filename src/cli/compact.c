@@ -151,6 +151,8 @@ int command_record(const struct arguments *arguments)
 		rc = fail(&error);
 	else if (arguments->json)
 		puts(text);
+	else if (!*text)
+		note(arguments, "session %s has no segments with records yet", bobbin_session_info(session)->id);
 	else
 		print_record(text);
 	bobbin_free(text);

@@ -2,7 +2,8 @@
 /*
  * The journal's key of a call: SESSION/m<seq of the turn's message>/TOOL#N, the Nth call of that tool in the turn. It
  * follows from the log alone, so whoever takes the session up again finds what was begun; a reply that is made again has
- * the keys of the one before, another session, fork or turn has its own.
+ * the keys of the one before, another session, fork or turn has its own. What a repair made of a session was called under
+ * the key of that one.
  */
 #include "session/handles.h"
 
@@ -29,7 +30,7 @@ static int count_calls(struct log *log, uint32_t node, struct slice name, size_t
 	return iter.error ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
 }
 
-int call_key_add(struct log *log, uint32_t batch, size_t call, struct slice name, struct arena *arena,
+int call_key_add(struct log *log, const char *id, uint32_t batch, size_t call, struct slice name, struct arena *arena,
 	struct buffer *out, struct bobbin_error *error)
 {
 	uint64_t count = 1, turn = 0;
@@ -50,7 +51,7 @@ int call_key_add(struct log *log, uint32_t batch, size_t call, struct slice name
 	}
 	if (rc < 0)
 		return rc;
-	buffer_addf(out, "%s/m%llu/", log_info(log)->id, (unsigned long long)turn);
+	buffer_addf(out, "%s/m%llu/", id, (unsigned long long)turn);
 	buffer_add_slice(out, name);
 	buffer_addf(out, "#%llu", (unsigned long long)count);
 	return buffer_error(out) ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
@@ -104,7 +105,7 @@ int bobbin_call_key(bobbin_session *session, const char *call_id, char **ret_key
 		return error_set(error, BOBBIN_EINVAL, "which call?");
 	rc = find_call(session->log, call_id, &arena, &node, &call, &name, error);
 	if (!rc)
-		rc = call_key_add(session->log, node, call, name, &arena, &key, error);
+		rc = call_key_add(session->log, log_info(session->log)->id, node, call, name, &arena, &key, error);
 	char *text = rc ? NULL : buffer_take(&key, NULL);
 	if (!rc && !text)
 		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");

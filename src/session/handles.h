@@ -75,8 +75,9 @@ int faults_addf(bobbin_faults *faults, const char *kind, const char *where, uint
 /* session.c: what an append of one message became, for the caller. */
 void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_ack *ret_ack);
 
-/* call_key.c: appends the journal's key of call number `call` (from 0) of the message `batch`. */
-int call_key_add(struct log *log, uint32_t batch, size_t call, struct slice name, struct arena *arena,
+/* call_key.c: appends the journal's key of call number `call` (from 0) of the message `batch`, as it is in session `id`: the
+ * log's own, or the one that a repair made the log of, whose messages have the same numbers. */
+int call_key_add(struct log *log, const char *id, uint32_t batch, size_t call, struct slice name, struct arena *arena,
 	struct buffer *out, struct bobbin_error *error);
 
 /* recover.c: answers the calls at the head that have no result: with what the journal of actions has recorded, or marked

@@ -12,6 +12,7 @@
 #include "actions/actions.h"
 #include "base/json.h"
 #include "base/utf8.h"
+#include <stdio.h>
 
 /* The last assistant message of the line if nothing but results follows it,
  * else NODE_NONE. */
@@ -121,17 +122,77 @@ struct missing {
 	size_t count, marked;
 };
 
-/* What the journal knows of it. No journal, or one that cannot be read, knows nothing. */
-static int ask_journal(
-	struct missing *missing, size_t call, struct answer *answer, struct bobbin_error *error)
+/* What was recorded under the key that the call has in session `id`. BOBBIN_ENOTFOUND. */
+static int find_recorded(struct missing *missing, const char *id, size_t call, const struct answer *answer,
+	struct action_record *ret_record, struct bobbin_error *error)
 {
 	struct buffer key = BUFFER_INIT(4096);
-	struct action_record record;
-	int rc = call_key_add(missing->log, missing->batch, call, answer->name, missing->arena, &key, error);
+	int rc = call_key_add(missing->log, id, missing->batch, call, answer->name, missing->arena, &key, error);
 	if (!rc)
-		rc = action_find(missing->store, buffer_slice(&key), missing->arena, &record, error);
+		rc = action_find(missing->store, buffer_slice(&key), missing->arena, ret_record, error);
 	buffer_release(&key);
-	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EINVAL)
+	return rc == BOBBIN_EINVAL ? BOBBIN_ENOTFOUND : rc;
+}
+
+/* The arguments as they were run: the text of a JSON string, or a JSON value. */
+static struct slice arguments_of(const struct block *block, struct arena *arena)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct slice plain = {block->arguments.text, block->arguments.len};
+	if (!plain.data || block->arguments.type != JSON_STRING || json_string_plain(&block->arguments, &plain))
+		return plain;
+	json_string_decode(&block->arguments, JSON_SURROGATES_KEEP, &text);
+	char *copy = buffer_error(&text) ? NULL : arena_copy(arena, text.data ? text.data : "", text.len);
+	plain = (struct slice){copy, copy ? text.len : 0};
+	buffer_release(&text);
+	return plain;
+}
+
+#define REPAIRS_BACK_MAX 8
+
+/* The session that `id` was made of by a repair; false: of none, or it cannot be read any more. */
+static bool repaired_from(struct store *store, char id[LIMIT_SESSION_ID_BYTES + 1])
+{
+	struct log *log;
+	if (log_open(store, slice_of(id), LOG_READ, &log, NULL) < 0)
+		return false;
+	const char *from = log_info(log)->repaired_from;
+	bool found = *from && strlen(from) <= LIMIT_SESSION_ID_BYTES;
+	if (found)
+		memcpy(id, from, strlen(from) + 1);
+	log_close(log);
+	return found;
+}
+
+/* In a repaired session, under the ids of those it was made of: the call may have been made there. Whoever went on in the
+ * damaged one may have used the number for another call, which its arguments show (where they are not masked). */
+static int find_of_repaired(struct missing *missing, const struct block *block, size_t call,
+	const struct answer *answer, struct action_record *ret_record, struct bobbin_error *error)
+{
+	const struct log_info *info = log_info(missing->log);
+	char id[LIMIT_SESSION_ID_BYTES + 1] = "";
+	bool there = *info->repaired_from != '\0';
+	snprintf(id, sizeof(id), "%s", info->repaired_from);
+	for (int back = 0; there && back < REPAIRS_BACK_MAX; back++) {
+		int rc = find_recorded(missing, id, call, answer, ret_record, error);
+		if (rc != BOBBIN_ENOTFOUND &&
+			(rc < 0 || info->redact_on_write ||
+				action_has_arguments(ret_record, arguments_of(block, missing->arena))))
+			return rc;
+		there = repaired_from(missing->store, id);
+	}
+	return BOBBIN_ENOTFOUND;
+}
+
+/* What the journal knows of it. No journal, or one that cannot be read, knows nothing. */
+static int ask_journal(struct missing *missing, const struct block *block, size_t call, struct answer *answer,
+	struct bobbin_error *error)
+{
+	struct action_record record;
+	int rc = find_recorded(missing, log_info(missing->log)->id, call, answer, &record, error);
+	if (rc == BOBBIN_ENOTFOUND)
+		rc = find_of_repaired(missing, block, call, answer, &record, error);
+	if (rc == BOBBIN_ENOTFOUND)
 		return 0;
 	if (rc < 0)
 		return rc;
@@ -150,7 +211,7 @@ static int add_answer(struct missing *missing, const struct block *block, size_t
 {
 	struct answer answer = {block->call_id, block->call_name, MARKED_TEXT, {NULL, 0}, true, true};
 	struct buffer record = BUFFER_INIT(LIMIT_LINE_BYTES);
-	int rc = ask_journal(missing, call, &answer, error);
+	int rc = ask_journal(missing, block, call, &answer, error);
 	if (rc < 0)
 		return rc;
 	answer_record(&answer, &record);

@@ -98,6 +98,7 @@ void log_set_info(struct log *log)
 		.parent_end = ancestry->parent_end,
 		.parent_hash = ancestry->parent_hash,
 		.parent_size = ancestry->parent_size,
+		.repaired_from = line->repaired_from,
 	};
 }
 

@@ -141,6 +141,7 @@ struct log_info {
 	const char *through;   /* id of the last inherited message; "" if none is inherited */
 	uint64_t forked_at;    /* inherited messages */
 	uint64_t parent_seq, parent_end, parent_hash;
+	const char *repaired_from; /* the session that a repair made this one of; "" if none did */
 	uint64_t parent_size; /* of the base's log when it was forked: what stands behind it came later; 0: not known */
 };
 const struct log_info *log_info(const struct log *log);

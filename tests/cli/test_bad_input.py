@@ -113,4 +113,23 @@ with Scratch() as scratch:
     lines = "".join(json.dumps(json.loads(CHAT)) + "\n" for _ in range(2))
     equal(scratch.run("import", scratch.write("two.jsonl", lines)).code, 0, "two documents on two lines are read")
 
+# The same answer for the same fault, and no failure without a word.
+with Scratch() as scratch:
+    scratch.append("main", {"role": "user", "content": "hi"})
+    scratch.run("append", "empty")
+    scratch.write("system.txt", "be brief")
+    for words in (("show", "none"), ("settle", "none", "--happened"), ("settle", "none", "--not-happened")):
+        result = scratch.run("actions", *words)
+        ok(result.code == 1 and "there is no action none" in result.errors, f"actions {words[0]} of no action is a no", result)
+    both = ("--system", "system.txt", "--system", "system.txt")
+    result = scratch.run("ab", "main", "1", *both, "--model", "openai:x@http://127.0.0.1:9", OPENAI_API_KEY="k")
+    ok(result.code == 3 and result.errors.count("system.txt: ") == 2 and "127.0.0.1:9" in result.errors,
+       "ab says on stderr why it failed", result)
+    result = scratch.run("compact", "empty")
+    ok(result.code == 0 and "nothing to do" in result.text + result.errors, "compact of an empty session has nothing to do", result)
+    result = scratch.run("record", "empty", "--segments")
+    ok(result.code == 0 and "no segments" in result.errors and not result.out, "record --segments of one says that there are none",
+       result)
+    equal(scratch.run("record", "empty", "--segments", "--json").text, "[]\n", "and is an empty list")
+
 done()

@@ -160,4 +160,48 @@ with Scratch() as scratch:
         scratch.run("regenerate", session, *options)
     equal(effects(scratch, "charge"), 6, "f2_ each step ran once in its instance, in all shapes")
 
+# A repaired session has another id; what was begun is in the journal under the old one.
+def repaired(scratch, text, session="main"):
+    """What a repair makes of a session with a torn line at its end, and the last message of that."""
+    scratch.write(f".sessions/{session}.jsonl", text + b'{"role":"tool","tool_call_id":"torn\n')
+    result = scratch.run("--json", "doctor", session, "--repair")
+    made = [row["repaired_as"] for row in result.rows if row.get("repaired_as")]
+    ok(len(made) == 1, "f1_ a torn log is repaired", result)
+    return made[0], [line for line in scratch.lines(made[0]) if line.get("role")][-1]
+
+
+with Scratch() as scratch:
+    options = setup(scratch, TURN)
+    scratch.run("chat", "order 1 please", *options)
+    lines = scratch.bytes().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if b'"role":"tool"' in line)
+    made, answer = repaired(scratch, b"".join(lines[:last]))
+    ok("notify-receipt" in answer["content"] and "marker" not in answer, "f1_ repaired: the recorded result stands there", answer)
+    equal(effects(scratch, "notify"), 1, "f1_ repaired: nothing was made again")
+    again, answer = repaired(scratch, b"".join(scratch.bytes(made).splitlines(keepends=True)[:-1]), made)
+    ok("notify-receipt" in answer["content"], "f1_ a repair of what a repair made: as well", answer)
+
+with Scratch() as scratch:
+    options = setup(scratch, TURN)
+    kill_at(scratch, options, "notify:after")
+    made, answer = repaired(scratch, scratch.bytes())
+    ok("outcome unknown" in answer["content"] and answer.get("marker"), "f1_ repaired: what is not known is said", answer)
+
+# The number is the same, the arguments are not: another call of whoever went on in the damaged one.
+with Scratch() as scratch:
+    options = setup(scratch, TURN)
+    scratch.run("chat", "order 1 please", *options)
+    lines = scratch.bytes().splitlines(keepends=True)
+    last = max(at for at, line in enumerate(lines) if b'"role":"tool"' in line)
+    calling = json.loads(lines[last - 1]) if b"notify" in lines[last - 1] else json.loads(lines[last - 2])
+    at = last - 1 if b"notify" in lines[last - 1] else last - 2
+    text = b"".join(lines[:last])
+    other = json.dumps(calling, separators=(",", ":")).replace('order\\":1', 'order\\":2').replace('order\\": 1', 'order\\": 2')
+    record = json.loads(other)
+    record.pop("crc", None)
+    changed = b"".join(lines[:at]) + json.dumps(record, separators=(",", ":")).encode() + b"\n" + b"".join(lines[at + 1:last])
+    ok(changed != text and b"2" in changed, "the call is another one", changed[-300:])
+    made, answer = repaired(scratch, changed)
+    ok("notify-receipt" not in answer["content"] and answer.get("marker"), "f1_ other arguments: not its result", answer)
+
 done()
