@@ -67,6 +67,7 @@ enum cue_kind {
 	CUE_HYPOTHESIS, /* nothing after it is meant */
 	CUE_CONDITION,	/* nothing in its clause is meant */
 	CUE_REPORTED,	/* what follows is somebody else's word */
+	CUE_HEDGE,	/* an opinion: "should be" is no rule with it */
 	CUE_TRIED,
 	CUE_FAILED,
 	CUE_COURTESY, /* a question that waits for no answer */

@@ -101,19 +101,21 @@ static bool is_broad(const struct statement *statement, const struct cue *cue)
 	return true;
 }
 
-/* "No long paragraphs": a few words, the first of which says something. */
+/* "No long paragraphs": a few words, the first of which says something. What hyphens join is one: "no one-letter names". */
 static bool is_bare(const struct statement *statement, const struct cue *cue)
 {
 	unsigned to = cue->last + 1u;
 
-	if (to >= statement->count || statement->words[to].broken || word_is(statement, to, WORD_STOP))
+	if (to >= statement->count || statement->words[to].broken ||
+		(word_is(statement, to, WORD_STOP) && !statement->words[to].glued_after))
 		return false;
 	if (to + 1u < statement->count && !statement->words[to + 1u].broken &&
 		word_is(statement, to + 1u, WORD_DEFINITE))
 		return false; /* "No remove this" */
+	unsigned joined = 0;
 	while (to + 1u < statement->count && !statement->words[to + 1u].broken)
-		to++;
-	return to - cue->last <= BROAD_WORDS;
+		joined += statement->words[++to].glued;
+	return to - cue->last - joined <= BROAD_WORDS;
 }
 
 /* "Run the linter after each …", "Whenever …, ask me." */
@@ -140,7 +142,7 @@ static bool states_rule(const struct statement *statement, const struct cue *cue
 		return false; /* 不，不要用 Redis */
 	if (cue->kinds & KIND(CUE_RULE))
 		return true;
-	if ((cue->kinds & KIND(CUE_RULE_BROAD) && is_broad(statement, cue)) ||
+	if ((cue->kinds & KIND(CUE_RULE_BROAD) && is_broad(statement, cue) && !statement_cue(statement, KIND(CUE_HEDGE), 0)) ||
 		(cue->kinds & KIND(CUE_RULE_BARE) && is_bare(statement, cue)) ||
 		(cue->kinds & KIND(CUE_RULE_HABIT) && is_habit(statement, cue)) ||
 		(cue->kinds & KIND(CUE_RULE_WHENEVER) && is_asked_whenever(statement)))

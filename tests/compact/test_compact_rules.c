@@ -215,6 +215,55 @@ static void table_of_sentences__each_is_what_it_says(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* Whether anything in the message is taken for a rule. */
+static bool is_taken(const struct json *line)
+{
+	struct derive_message messages[] = {{.role = ROLE_USER}, {.role = ROLE_ASSISTANT, .text = SLICE_LITERAL("I see.")}};
+	struct derive_input input = {messages, 2, true};
+	struct compact_record record;
+	struct arena arena = ARENA_INIT;
+	struct json text;
+	bool taken;
+
+	assert_true(json_get(line, "text", &text));
+	messages[0].text = json_string_content(&text, &arena);
+	compact_record_init(&record, &arena);
+	assert_int_equal(rules_deriver.derive(NULL, &input, &record, NULL), 0);
+	taken = count_items(&record, ITEM_CONSTRAINT) > 0;
+	arena_release(&arena);
+	return taken;
+}
+
+/* Sentences that were written down before anybody looked what becomes of them, half of them rules, half look-alikes. When they were, 76 in
+ * 100 rules were found (and of the last sixty lines, written after cues had been added for the others, 87), and 12 in 100 look-alikes were
+ * taken for one. Not every one of them gets a cue: what is missed says how much else is. */
+static void table_of_unseen_sentences__most_rules_and_few_others_are_taken(void **state)
+{
+	FILE *file = fopen(COMPACT_TEST_FILES "/rules_unseen.jsonl", "r");
+	char line[4096];
+	unsigned rules = 0, found = 0, others = 0, wrong = 0;
+	struct json value, is;
+	(void)state;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		assert_int_equal(json_parse(line, strcspn(line, "\n"), &value, NULL), 0);
+		assert_true(json_get(&value, "is", &is));
+		bool rule = json_string_is(&is, "rule"), taken = is_taken(&value);
+		rules += rule;
+		others += !rule;
+		found += rule && taken;
+		wrong += !rule && taken;
+		if (rule != taken)
+			print_message("%s: %s", taken ? "taken" : "missed", line);
+	}
+	fclose(file);
+	print_message("rules found %u of %u, others taken for one %u of %u\n", found, rules, wrong, others);
+	assert_true(rules + others >= 150);
+	assert_true(found * 100 >= rules * 90);
+	assert_true(wrong * 100 <= others * 5);
+}
+
 /* ---- Cases by name */
 
 static void b12_prohibitions__verbatim_and_lifted_by_the_users_word(void **state)
@@ -991,6 +1040,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_of_sentences__each_is_what_it_says),
+		cmocka_unit_test(table_of_unseen_sentences__most_rules_and_few_others_are_taken),
 		cmocka_unit_test(b12_prohibitions__verbatim_and_lifted_by_the_users_word),
 		cmocka_unit_test(b9_imitations__are_nobodys_word),
 		cmocka_unit_test(x12_second_task__first_is_done_second_is_open),
