@@ -2,6 +2,7 @@
 /* Characters, seals, names and arguments that no provider takes; see foreign_text.h. */
 #include "session/foreign_text.h"
 
+#include "base/utf8.h"
 #include "transcript/import_tools.h"
 
 /* ---- Whose it is ---- */
@@ -141,8 +142,8 @@ bool foreign_is_word(struct slice text)
 bool foreign_id_is_refused(const char *format, struct slice id)
 {
 	enum dialect own;
-	if (!id.len)
-		return true;
+	if (!id.len || memchr(id.data, '\0', id.len) || utf8_valid_prefix(id.data, id.len) < id.len)
+		return true; /* half a character is put right where it stands, and then the two ids differ */
 	if (!foreign_dialect(format, &own))
 		return false;
 	return own == DIALECT_ANTHROPIC ? !foreign_is_word(id) : id.len > (own == DIALECT_OPENAI_CHAT ? 40 : 64);

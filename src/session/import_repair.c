@@ -101,10 +101,11 @@ static void give_answer(struct repairing *repairing, size_t result, size_t call)
 	size_t before = repairing->calls[call].result;
 	if (before == REPLAY_NONE) {
 		repairing->calls[call].result = result;
-		/* On a branch beside the line the head follows neither. */
+		/* On a branch beside the line the head follows neither; and a line may go on past one of its results. */
 		size_t caller = repairing->calls[call].message;
 		if (batch_of(&repairing->replay, result) != caller ||
-			(repairing->replay.moves[caller] && !repairing->replay.moves[result]))
+			(repairing->replay.moves[caller] && !repairing->replay.moves[result]) ||
+			(repairing->on_line[caller] && !repairing->on_line[result]))
 			repair_count(repairing, REPAIR_MOVED, result);
 		return;
 	}

@@ -332,6 +332,8 @@ void repair_write_marked(struct repairing *repairing, const struct call *call)
 	json_member_text(&writer, "content", MARKED_TEXT);
 	json_member_bool(&writer, "is_error", true);
 	json_member_text(&writer, "marker", "interrupted");
+	if (!buffer_error(&repairing->out))
+		json_poison_mend(repairing->out.data, repairing->out.len);
 	repair_count(repairing, REPAIR_MARKED, call->message);
 }
 

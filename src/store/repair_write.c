@@ -10,55 +10,18 @@
  *	a key that stands twice             once, as it counts
  *	a wrong checksum                    a right one, and a line before it that says so
  */
-#include "store/repair_write.h"
+#include "store/repair_inside.h"
 
 #include <stdio.h>
 #include "base/alloc.h"
 #include "store/file.h"
-#include "store/log_internal.h"
-#include "store/record.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)
-
-/* A message that is called m<seq> now, which it was not. */
-struct renamed {
-	uint32_t node;
-	uint64_t seq;
-};
-
-struct writing {
-	struct repair_source *source;
-	struct log *log;
-	struct log_repair *repair;
-	int file;
-	const char *name;
-	struct buffer out;
-	struct arena arena; /* of one record */
-	struct bobbin_error *error;
-	char now[TIME_TEXT_BYTES];
-
-	uint64_t last_seq;
-	uint32_t head;	  /* old number of the message that the next one follows */
-	uint32_t changed; /* the first message whose line is not what it was, byte for byte */
-	struct renamed *renamed; /* sorted by node */
-	size_t renamed_count, renamed_cap;
-	uint64_t note_seq;  /* of the note that a detached session begins with; 0: none */
-	size_t fault;	    /* faults before this one stand behind us */
-
-	struct arena batch_arena;
-	struct slice *open; /* ids of the calls at the head that have no result yet; data NULL: answered */
-	size_t open_count, open_left;
-};
-
-static int no_memory(struct writing *writing)
-{
-	return error_set(writing->error, BOBBIN_ENOMEM, "out of memory");
-}
 
 static int flush(struct writing *writing, bool all)
 {
 	size_t written;
-	int rc = buffer_error(&writing->out) ? no_memory(writing) : 0;
+	int rc = buffer_error(&writing->out) ? repair_no_memory(writing) : 0;
 
 	if (rc || (!all && writing->out.len < FLUSH_BYTES))
 		return rc;
@@ -67,220 +30,6 @@ static int flush(struct writing *writing, bool all)
 			writing->name, &written, writing->error);
 	buffer_clear(&writing->out);
 	return rc;
-}
-
-/* ---- Names -----------------------------------------------------------------------------------------------
- */
-
-static int rename_node(struct writing *writing, uint32_t node, uint64_t seq)
-{
-	if (mem_grow((void **)&writing->renamed, &writing->renamed_cap, writing->renamed_count + 1,
-		    sizeof(*writing->renamed)) < 0)
-		return no_memory(writing);
-	writing->renamed[writing->renamed_count++] = (struct renamed){node, seq};
-	return 0;
-}
-
-static const struct renamed *find_renamed(const struct writing *writing, uint32_t node)
-{
-	size_t low = 0, high = writing->renamed_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (writing->renamed[middle].node < node)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < writing->renamed_count && writing->renamed[low].node == node ? &writing->renamed[low] : NULL;
-}
-
-/* What a message is called in the new log, as a JSON value. */
-static int add_name(struct writing *writing, uint32_t node, struct buffer *out)
-{
-	const struct renamed *renamed = node == NODE_NONE ? NULL : find_renamed(writing, node);
-	char id[PATH_ID_BYTES];
-	int rc = 0;
-
-	if (node == NODE_NONE && writing->note_seq)
-		buffer_addf(out, "\"m%llu\"", (unsigned long long)writing->note_seq);
-	else if (node == NODE_NONE)
-		buffer_add_text(out, "null");
-	else if (renamed)
-		buffer_addf(out, "\"m%llu\"", (unsigned long long)renamed->seq);
-	else if (!(rc = log_node_id(writing->log, node, id, writing->error))) {
-		buffer_add_char(out, '"');
-		json_escape(out, slice_of(id));
-		buffer_add_char(out, '"');
-	}
-	return rc;
-}
-
-static void note_change(struct writing *writing, uint32_t node)
-{
-	if (node < writing->changed)
-		writing->changed = node;
-}
-
-/* ---- Lines of our own ------------------------------------------------------------------------------------
- */
-
-/* A session line, which has no number and changes no message: what stood here. */
-static void add_mark(struct writing *writing, const char *kind, uint64_t line, uint64_t offset, uint64_t bytes)
-{
-	size_t start = writing->out.len;
-	struct json_writer writer;
-
-	json_writer_init(&writer, &writing->out);
-	json_begin_object(&writer);
-	json_member_text(&writer, "type", "session");
-	json_key(&writer, "repaired");
-	json_begin_object(&writer);
-	json_member_text(&writer, "was", kind);
-	if (line)
-		json_member_uint(&writer, "line", line);
-	json_member_uint(&writer, "offset", offset);
-	json_member_uint(&writer, "bytes", bytes);
-	json_end_object(&writer);
-	json_member_text(&writer, "ts", writing->now);
-	record_seal(&writing->out, start);
-	buffer_add_char(&writing->out, '\n');
-}
-
-static bool is_lost(enum fault_kind kind)
-{
-	switch (kind) {
-	case FAULT_TORN:
-	case FAULT_NULS:
-	case FAULT_UTF8:
-	case FAULT_JSON:
-	case FAULT_SHAPE:
-	case FAULT_TOO_LONG:
-	case FAULT_SYSTEM:
-	case FAULT_REWIND:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* The faults of lines before `offset`. Beyond the first thousand they are only counted. */
-static void pass_faults(struct writing *writing, uint64_t offset)
-{
-	size_t count;
-	const struct log_fault *faults = log_faults(writing->log, &count);
-
-	for (; writing->fault < count && faults[writing->fault].offset <= offset; writing->fault++) {
-		const struct log_fault *fault = &faults[writing->fault];
-		bool lost = is_lost(fault->kind) || (fault->kind == FAULT_HEADER && writing->log->header_lost);
-		if (!lost && fault->kind != FAULT_CRC)
-			continue;
-		add_mark(writing, log_fault_text(fault->kind), fault->line, fault->offset, fault->length);
-		writing->repair->left_out += lost;
-	}
-}
-
-static void add_message(struct writing *writing, uint64_t seq, const char *members)
-{
-	size_t start = writing->out.len;
-
-	buffer_addf(&writing->out, "{\"seq\":%llu,%s,\"ts\":\"%s\"", (unsigned long long)seq, members, writing->now);
-	record_seal(&writing->out, start);
-	buffer_add_char(&writing->out, '\n');
-	writing->last_seq = seq;
-	writing->repair->messages++;
-}
-
-/* Where what was inherited would stand. */
-static int add_note(struct writing *writing)
-{
-	const struct log *log = writing->log;
-	const struct session_line *meta = &log->unwritten;
-	struct buffer members = BUFFER_INIT(4096);
-	uint64_t first = log_first_seq(log);
-
-	buffer_add_text(&members, "\"role\":\"user\",\"origin\":\"injected\",\"content\":\"");
-	if (log->header_lost)
-		buffer_addf(&members,
-			"[The beginning of this conversation is missing: what its log says of where it was forked from "
-			"cannot be read any more%s%s%s.]",
-			meta->has_parent ? " (it was session " : "", meta->has_parent ? meta->parent_id : "",
-			meta->has_parent ? ")" : "");
-	else
-		buffer_addf(&members,
-			"[The first %llu messages of this conversation are missing: they stood in session %s, which is "
-			"gone, damaged or changed.]",
-			(unsigned long long)log->line.forked_at, log->line.base_id);
-	buffer_add_char(&members, '"');
-	if (buffer_error(&members))
-		return no_memory(writing);
-	writing->note_seq = first > 1 ? first - 1 : 1;
-	add_message(writing, writing->note_seq, members.data);
-	note_change(writing, 0);
-	buffer_release(&members);
-	return 0;
-}
-
-/* ---- Calls without a result ------------------------------------------------------------------------------
- */
-
-static int open_batch(struct writing *writing, const struct message *message)
-{
-	struct block_iter iter;
-	struct block block;
-
-	arena_reset(&writing->batch_arena);
-	writing->open_count = writing->open_left = 0;
-	size_t calls = message->role == ROLE_ASSISTANT ? message_call_count(message) : 0;
-	if (!calls)
-		return 0;
-	writing->open = arena_alloc(&writing->batch_arena, calls * sizeof(*writing->open));
-	block_iter_init(&iter, message, &writing->arena);
-	while (writing->open && writing->open_count < calls && block_iter_next(&iter, &block)) {
-		if (block.type != BLOCK_CALL)
-			continue;
-		const char *copy = arena_copy(&writing->batch_arena, block.call_id.data ? block.call_id.data : "",
-			block.call_id.len);
-		if (!copy)
-			return no_memory(writing);
-		writing->open[writing->open_count++] = (struct slice){copy, block.call_id.len};
-	}
-	writing->open_left = writing->open_count;
-	return writing->open ? 0 : no_memory(writing);
-}
-
-static void answer(struct writing *writing, struct slice id)
-{
-	for (size_t i = 0; i < writing->open_count; i++)
-		if (writing->open[i].data && slice_equal(writing->open[i], id)) {
-			writing->open[i].data = NULL;
-			writing->open_left--;
-			return;
-		}
-}
-
-/* Puts marked results in where the lines that had them are lost, if their numbers are free. */
-static int add_markers(struct writing *writing, uint64_t next_seq, bool *ret_any)
-{
-	*ret_any = writing->open_left && next_seq > writing->last_seq &&
-		   next_seq - writing->last_seq - 1 >= writing->open_left;
-	for (size_t i = 0; *ret_any && i < writing->open_count; i++) {
-		struct buffer members = BUFFER_INIT(LIMIT_LINE_BYTES);
-		if (!writing->open[i].data)
-			continue;
-		buffer_add_text(&members, "\"role\":\"tool\",\"tool_call_id\":\"");
-		json_escape(&members, writing->open[i]);
-		buffer_add_text(&members, "\",\"content\":\"");
-		json_escape(&members, writing->source->options->marked_text);
-		buffer_add_text(&members, "\",\"is_error\":true,\"marker\":\"interrupted\"");
-		if (buffer_error(&members))
-			return no_memory(writing);
-		add_message(writing, writing->last_seq + 1, members.data);
-		writing->repair->marked++;
-		buffer_release(&members);
-	}
-	writing->open_left = *ret_any ? 0 : writing->open_left;
-	return 0;
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------------
@@ -332,7 +81,7 @@ static int keep_members(struct writing *writing, const struct json *record, cons
 	}
 	buffer_add_text(out, before == '{' ? "{}" : "}");
 	if (buffer_error(out))
-		return no_memory(writing);
+		return repair_no_memory(writing);
 	return json_parse(out->data, out->len, ret_kept, writing->error);
 }
 
@@ -346,9 +95,9 @@ static int rewrite(struct writing *writing, const struct json *record, uint64_t 
 	if (!rc && rewriting->parent && rewriting->parent_seq)
 		buffer_addf(&parent, "\"m%llu\"", (unsigned long long)rewriting->parent_seq);
 	else if (!rc && rewriting->parent)
-		rc = add_name(writing, rewriting->parent_node, &parent);
+		rc = repair_add_name(writing, rewriting->parent_node, &parent);
 	if (!rc && buffer_error(&parent))
-		rc = no_memory(writing);
+		rc = repair_no_memory(writing);
 	if (!rc) {
 		record_add_line(&writing->out, &kept, seq, parent.data, writing->now);
 		buffer_add_char(&writing->out, '\n');
@@ -392,7 +141,7 @@ static bool finds_parent(struct writing *writing, const struct message *message,
 	if (message->parent_kind == PARENT_HEAD)
 		return message->role == ROLE_TOOL || node->parent == writing->head;
 	return log_find(writing->log, message->parent, &found, NULL) == 0 && found == node->parent &&
-	       !find_renamed(writing, found);
+	       !repair_find_renamed(writing, found);
 }
 
 /* Whether its id is that of a message which is found by it in its place. Of two equal ones a fork's own is found
@@ -423,9 +172,9 @@ static int put_message(struct writing *writing, uint32_t number, bool moves_head
 	if (rc)
 		return rc;
 	if (node.role == ROLE_TOOL)
-		answer(writing, message.tool_call_id);
+		repair_answer(writing, message.tool_call_id);
 	else if (node.parent == writing->head && moves_head)
-		rc = add_markers(writing, node.seq, &marked);
+		rc = repair_add_markers(writing, node.seq, &marked);
 	rewriting.parent_node = node.parent;
 	rewriting.parent_seq = marked ? writing->last_seq : 0;
 	rewriting.parent = marked ? message.parent_kind != PARENT_HEAD
@@ -434,14 +183,14 @@ static int put_message(struct writing *writing, uint32_t number, bool moves_head
 	if (!rc)
 		rc = put(writing, &message.record, node.seq, &rewriting);
 	if (!rc && (rewriting.drop_id || (rewriting.seq && rewriting.seq != node.seq && !message.id.len)))
-		rc = rename_node(writing, number, writing->last_seq);
+		rc = repair_rename_node(writing, number, writing->last_seq);
 	if (is_needed(&rewriting) || marked)
-		note_change(writing, number);
+		repair_note_change(writing, number);
 	writing->repair->messages++;
 	if (!moves_head || rc)
 		return rc;
 	writing->head = number;
-	return node.role == ROLE_TOOL ? 0 : open_batch(writing, &message);
+	return node.role == ROLE_TOOL ? 0 : repair_open_batch(writing, &message);
 }
 
 /* ---- Control records -------------------------------------------------------------------------------------
@@ -449,7 +198,7 @@ static int put_message(struct writing *writing, uint32_t number, bool moves_head
 
 static int leave_out(struct writing *writing, const struct log_record *record, const char *why)
 {
-	add_mark(writing, why, 0, record->offset, record->length);
+	repair_add_mark(writing, why, 0, record->offset, record->length);
 	writing->repair->left_out++;
 	return flush(writing, false);
 }
@@ -466,12 +215,12 @@ static int put_rewind(struct writing *writing, const struct log_record *record, 
 	if (to.type == JSON_STRING &&
 		log_find(writing->log, json_string_content(&to, &writing->arena), &node, NULL) < 0)
 		return 0; /* it was ignored, and stands among the faults */
-	if (node == NODE_NONE ? writing->note_seq != 0 : find_renamed(writing, node) != NULL) {
+	if (node == NODE_NONE ? writing->note_seq != 0 : repair_find_renamed(writing, node) != NULL) {
 		struct buffer name = BUFFER_INIT(8 * PATH_ID_BYTES);
-		rc = add_name(writing, node, &name);
+		rc = repair_add_name(writing, node, &name);
 		json_splice(&text, object, "to", buffer_slice(&name));
 		if (!rc && (buffer_error(&name) || buffer_error(&text)))
-			rc = no_memory(writing);
+			rc = repair_no_memory(writing);
 		buffer_release(&name);
 		if (!rc)
 			rc = json_parse(text.data, text.len, &other, writing->error);
@@ -532,7 +281,7 @@ static int put_record(struct writing *writing, uint32_t number)
 
 	if (rc)
 		return rc;
-	pass_faults(writing, record.offset);
+	repair_pass_faults(writing, record.offset);
 	arena_reset(&writing->arena);
 	if (record.kind == RECORD_MESSAGE)
 		return put_message(writing, record.node, record.head == record.node);
@@ -573,7 +322,7 @@ static int put_all(struct writing *writing)
 	session_line_add(&writing->out, &writing->source->header, writing->now);
 	buffer_add_char(&writing->out, '\n');
 	if (writing->repair->detached)
-		rc = add_note(writing);
+		rc = repair_add_note(writing);
 	else if (writing->repair->copied)
 		rc = put_inherited(writing);
 	else if (log->base) {
@@ -584,7 +333,7 @@ static int put_all(struct writing *writing)
 		rc = put_record(writing, i);
 	if (rc)
 		return rc;
-	pass_faults(writing, UINT64_MAX);
+	repair_pass_faults(writing, UINT64_MAX);
 	return flush(writing, true);
 }
 

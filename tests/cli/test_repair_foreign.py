@@ -86,6 +86,12 @@ DAMAGED = {
     "half a character": ("openai-chat", chat({"role": "tool", "tool_call_id": "c2", "content": "x"},
                                              {"role": "user", "content": "sad \ud83d face"}), ("unsendable_text", 5), ["sad \ufffd face"]),
     "a NUL": ("openai-chat", chat({"role": "tool", "tool_call_id": "c2", "content": "x\0y"}), ("unsendable_text", 4), ["x\ufffdy"]),
+    "half a character in a call's id": ("openai-chat", json.dumps([CHAT[0], {"role": "assistant", "content": None, "tool_calls": [
+        call("\ud83dc1")]}, {"role": "tool", "tool_call_id": "\ud83dc1", "content": "three"}, {"role": "user", "content": "four"}]),
+                                        ("unsendable_text", 2), ["three", "four"]),
+    "half a character in the id of a call that nothing answers": ("openai-chat", json.dumps([CHAT[0], {
+        "role": "assistant", "content": None, "tool_calls": [call("\ud83dc1")]}, {"role": "user", "content": "four"}]),
+                                        ("dangling_call", 2), ["four"]),
     "an id twice": ("openai-chat", chat({"role": "tool", "tool_call_id": "c2", "content": "x"},
                                         {"role": "assistant", "content": "", "tool_calls": [call("c1")]},
                                         {"role": "tool", "tool_call_id": "c1", "content": "again"}), ("repeated_call_id", 5), ["again"]),
@@ -99,6 +105,14 @@ DAMAGED = {
                             ("dangling_call", 2), ["three"]),
     "responses, an orphan": ("openai-responses", responses(WORD, item_answer("c7", "nobody asked"), WORD),
                              ("orphan_result", 2), ["nobody asked"]),
+    # Parallel calls: what follows names the first result as its parent, so the line goes on past the second.
+    "a line that goes on past a result": ("bobbin", "\n".join(json.dumps(row) for row in [
+        {"seq": 1, "role": "user", "content": "one"},
+        {"seq": 2, "id": "asks", "role": "assistant", "content": "", "tool_calls": [
+            {"id": "c1", "name": "look", "arguments": "{}"}, {"id": "c2", "name": "look", "arguments": "{}"}]},
+        {"seq": 3, "id": "r1", "role": "tool", "tool_call_id": "c1", "content": "three"},
+        {"seq": 4, "id": "r2", "role": "tool", "tool_call_id": "c2", "content": "four"},
+        {"seq": 5, "parent": "r1", "branch": True, "role": "user", "content": "five"}]), ("dangling_call", 2), ["three", "four", "five"]),
     "claude code, dangling": ("claude-code", claude_code(("user", "one"), ("assistant", [use("c1"), use("c2")]),
                                                          ("user", [answer("c2", "three")]), ("user", "four")), ("dangling_call", 2),
                               ["three", "four"]),
