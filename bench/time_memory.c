@@ -322,7 +322,7 @@ struct talk {
 };
 
 struct tally {
-	unsigned questions, found[3][2]; /* by plain, around, bobbin: among the first 5, 10 */
+	unsigned questions, found[4][2]; /* by plain, around, bobbin, bobbin without a threshold: among the first 5, 10 */
 };
 
 static struct slice text_of(const struct json *object, const char *key, struct arena *arena)
@@ -468,9 +468,9 @@ static size_t ask_plain(sqlite3 *database, const struct talk *talk, bool around,
 	return found;
 }
 
-static size_t ask_bobbin(struct memory *memory, struct slice question, const struct json *evidence)
+static size_t ask_bobbin(struct memory *memory, double threshold, struct slice question, const struct json *evidence)
 {
-	struct fact_search_options options = {.limit = MORE};
+	struct fact_search_options options = {.limit = MORE, .threshold = threshold};
 	struct arena arena = ARENA_INIT;
 	struct fact *facts;
 	size_t count, found = SIZE_MAX;
@@ -495,9 +495,9 @@ static void ask(const struct json *sample, const struct talk *talk, sqlite3 *pla
 			continue;
 		struct slice text = text_of(&question, "question", &arena);
 		size_t places[] = {ask_plain(plain, talk, false, text, &evidence), ask_plain(plain, talk, true, text, &evidence),
-			ask_bobbin(memory, text, &evidence)};
+			ask_bobbin(memory, 0, text, &evidence), ask_bobbin(memory, -1, text, &evidence)};
 		tally->questions++;
-		for (int i = 0; i < 3; i++) {
+		for (int i = 0; i < 4; i++) {
 			tally->found[i][0] += places[i] < FIRST;
 			tally->found[i][1] += places[i] < MORE;
 		}
@@ -523,7 +523,7 @@ static char *read_file(const char *name, size_t *ret_len)
 static void locomo(const char *dir, const char *name)
 {
 	struct store *store = open_store(dir);
-	static const char *const NAMES[] = {"plain", "around", "bobbin"};
+	static const char *const NAMES[] = {"plain", "around", "bobbin", "open"};
 	struct tally tally = {0};
 	struct json all, sample, conversation;
 	struct json_iter iter;
@@ -547,7 +547,7 @@ static void locomo(const char *dir, const char *name)
 		mem_free(talk.turns);
 	}
 	printf("locomo questions %u\n", tally.questions);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		printf("locomo-%s first5 %.1f first10 %.1f\n", NAMES[i], 100.0 * tally.found[i][0] / tally.questions,
 			100.0 * tally.found[i][1] / tally.questions);
 	free(text);
