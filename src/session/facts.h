@@ -26,9 +26,17 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 struct memory;
 int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error);
 
-/* facts_found.c: the facts that answer a message. They are the session's, until the next call. */
+/* facts_found.c: the facts that answer a message, and what a plan has made of them. They are the session's, until the next call. */
 struct fact;
-int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, const struct fact **ret_facts, size_t *ret_count,
+struct facts_answer {
+	struct fact *facts;
+	size_t count;
+	bool written; /* for `wanted`, as `shown`, whose texts are in `arena` */
+	struct facts_wanted wanted;
+	struct facts_shown shown;
+	struct arena arena;
+};
+int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, struct facts_answer **ret_answer,
 	struct bobbin_error *error);
 struct facts_found;
 void facts_found_free(struct facts_found *found); /* NULL allowed */

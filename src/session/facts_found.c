@@ -16,9 +16,8 @@
 #define KEPT_NS INT64_C(3600000000000) /* how recent a fact is counts in the order, a little: an hour makes no difference */
 
 struct facts_found {
-	struct arena arena;
-	struct fact *facts; /* in the arena */
-	size_t count;
+	struct arena arena; /* of the facts */
+	struct facts_answer answer;
 	bool valid;
 	uint32_t node; /* the message … */
 	uint64_t chain; /* … and its line, so that it is that one also in a log that was swapped */
@@ -28,8 +27,10 @@ struct facts_found {
 
 void facts_found_free(struct facts_found *found)
 {
-	if (found)
+	if (found) {
+		arena_release(&found->answer.arena);
 		arena_release(&found->arena);
+	}
 	mem_free(found);
 }
 
@@ -71,12 +72,13 @@ static int look(bobbin_session *session, struct memory *memory, struct facts_fou
 	struct fact_search_options options = {.now_ns = found->from_ns};
 	struct buffer question;
 
-	found->valid = false;
+	found->valid = found->answer.written = false;
 	arena_reset(&found->arena);
 	buffer_init(&question, 3 * QUERY_BYTES);
 	int code = read_question(session, found->node, &question, error);
 	if (code == 0)
-		code = memory_search(memory, buffer_slice(&question), &options, &found->arena, &found->facts, &found->count, error);
+		code = memory_search(memory, buffer_slice(&question), &options, &found->arena, &found->answer.facts,
+			&found->answer.count, error);
 	if (code == 0)
 		code = memory_next_expiry(memory, found->from_ns, &found->until_ns, error);
 	if (code == 0 && (!found->until_ns || found->until_ns > found->from_ns + KEPT_NS))
@@ -93,7 +95,7 @@ static bool is_current(const struct facts_found *found, const struct facts_found
 	       now->from_ns >= found->from_ns && now->from_ns < found->until_ns;
 }
 
-int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, const struct fact **ret_facts, size_t *ret_count,
+int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, struct facts_answer **ret_answer,
 	struct bobbin_error *error)
 {
 	const struct platform *platform = store_platform(session->store->store);
@@ -118,7 +120,6 @@ int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, co
 	}
 	if (code < 0)
 		return code;
-	*ret_facts = found->facts;
-	*ret_count = found->count;
+	*ret_answer = &found->answer;
 	return 0;
 }

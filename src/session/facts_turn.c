@@ -66,37 +66,63 @@ void facts_add_text(struct buffer *out, const struct fact *fact)
 	buffer_add_char(out, ')');
 }
 
-static int write_shown(bobbin_session *session, const struct facts_wanted *wanted, const struct fact *facts,
-	size_t count, struct arena *arena, struct facts_shown *ret_shown)
+static int copy_shown(const struct facts_shown *from, struct arena *arena, struct facts_shown *ret_shown)
 {
+	struct facts_shown shown = {{arena_copy(arena, from->text.data, from->text.len), from->text.len},
+		arena_copy(arena, from->reason, strlen(from->reason))};
+
+	if (!shown.text.data || !shown.reason)
+		return BOBBIN_ENOMEM;
+	*ret_shown = shown;
+	return 0;
+}
+
+static int write_shown(bobbin_session *session, struct facts_answer *answer)
+{
+	const struct facts_wanted *wanted = &answer->wanted;
 	struct buffer text, reason;
 	size_t shown = 0;
 
 	buffer_init(&text, wanted->bytes_max + FACT_TEXT_BYTES + 256);
 	buffer_init(&reason, 4096);
 	buffer_add_text(&text, MEMORY_HEADING);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < answer->count; i++) {
 		size_t before = text.len;
-		if (is_shown(session, wanted, &facts[i]))
+		if (is_shown(session, wanted, &answer->facts[i]))
 			continue;
 		buffer_add_text(&text, "\n- ");
-		facts_add_text(&text, &facts[i]);
+		facts_add_text(&text, &answer->facts[i]);
 		if (text.len > wanted->bytes_max) {
 			buffer_truncate(&text, before);
 			continue;
 		}
-		buffer_addf(&reason, "%sf%llu", shown++ ? ", " : "", (unsigned long long)facts[i].number);
+		buffer_addf(&reason, "%sf%llu", shown++ ? ", " : "", (unsigned long long)answer->facts[i].number);
 	}
 	buffer_add_text(&reason, ": they answer the newest message");
 	int code = buffer_error(&text) ? buffer_error(&text) : buffer_error(&reason);
-	if (!code && shown) {
-		ret_shown->text = (struct slice){arena_copy(arena, text.data, text.len), text.len};
-		ret_shown->reason = arena_copy(arena, reason.data, reason.len);
-		code = ret_shown->text.data && ret_shown->reason ? 0 : BOBBIN_ENOMEM;
-	}
+	answer->shown = (struct facts_shown){{"", 0}, NULL};
+	if (!code && shown)
+		code = copy_shown(&(struct facts_shown){buffer_slice(&text), reason.data}, &answer->arena, &answer->shown);
 	buffer_release(&text);
 	buffer_release(&reason);
 	return code;
+}
+
+/* What is wanted is mostly what was wanted last time. */
+static int show(bobbin_session *session, const struct facts_wanted *wanted, struct facts_answer *answer, struct arena *arena,
+	struct facts_shown *ret_shown)
+{
+	const struct facts_wanted *before = &answer->wanted;
+	int code = 0;
+
+	if (!answer->written || before->head != wanted->head || before->bytes_max != wanted->bytes_max ||
+		before->shown_from != wanted->shown_from) {
+		arena_reset(&answer->arena);
+		answer->wanted = *wanted;
+		code = write_shown(session, answer);
+		answer->written = code == 0;
+	}
+	return code < 0 || !answer->shown.text.len ? code : copy_shown(&answer->shown, arena, ret_shown);
 }
 
 int facts_memory(bobbin_session *session, bool create, struct memory **ret_memory, struct bobbin_error *error)
@@ -115,9 +141,8 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	struct slice owner = slice_of(log_info(session->log)->owner);
 	uint32_t node = facts_newest_typed(session->log, wanted->head);
 	struct bobbin_error why = {0};
-	const struct fact *facts;
+	struct facts_answer *answer;
 	struct memory *memory;
-	size_t count;
 	int code;
 
 	*ret_shown = (struct facts_shown){{"", 0}, NULL};
@@ -127,8 +152,8 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	if (code == BOBBIN_ENOTFOUND)
 		return 0;
 	if (code == 0)
-		code = facts_find(session, memory, node, &facts, &count, &why);
-	if (code == 0 && write_shown(session, wanted, facts, count, arena, ret_shown) < 0)
+		code = facts_find(session, memory, node, &answer, &why);
+	if (code == 0 && show(session, wanted, answer, arena, ret_shown) < 0)
 		code = error_set(&why, BOBBIN_ENOMEM, "showing facts: out of memory");
 	if (code == BOBBIN_ENOMEM)
 		return error_set(error, code, "%s", why.message);
