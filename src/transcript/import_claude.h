@@ -12,7 +12,7 @@
 
 /* A message to be. */
 struct unit {
-	unsigned role : 8, origin : 6, side : 1;
+	unsigned role : 8, origin : 6, side : 1, session : 16;
 	unsigned late : 1;		/* a result that came after the model was called without it */
 	uint32_t parent;		/* nearest unit above, UNIT_NONE: a root */
 	uint32_t group;			/* of a result: the unit that asked; UNIT_NONE: unknown */
@@ -52,7 +52,21 @@ struct call {
 	uint32_t next;	 /* of the same message */
 };
 
+/* What a person typed while the model worked. */
+struct queued {
+	struct slice words; /* the beginning */
+	struct place place;
+};
+
+struct claude_session {
+	struct slice id;   /* {NULL, 0}: records without one */
+	struct slice name; /* the last id of what it belongs to */
+	size_t into;	   /* itself, or the one that goes on under this id */
+};
+
 #define CLAUDE_KINDS 10
+#define CLAUDE_SESSIONS 64 /* unrelated ones in one file; what comes after goes into the last */
+#define QUEUED_BYTES 120
 
 struct claude {
 	struct import *import;
@@ -73,7 +87,12 @@ struct claude {
 	struct buffer text, out;     /* what is read again; an assistant's members */
 	struct json *records;	     /* the lines of the assistant being written */
 	size_t record_count, record_cap;
-	struct slice session_id, title, title_leaf;
+	struct claude_session *sessions; /* ids in the file, in the order in which they were met */
+	size_t session_count, session_cap;
+	size_t session;		/* that of the record being read */
+	struct slice title, title_leaf;
+	struct queued *queue; /* words that wait */
+	size_t queue_count, queue_cap;
 	struct {
 		uint64_t count;
 		struct place first;
@@ -85,6 +104,9 @@ size_t claude_batch(const struct claude *claude, size_t unit);
 
 /* A span of the file, in memory that lasts until the next is asked for. 0, BOBBIN_ENOMEM, or what the source says. */
 int claude_text(struct claude *claude, struct span span, struct slice *ret_text);
+
+/* The session of what hangs from a unit, or of the record being read if it is a root. */
+size_t claude_session(const struct claude *claude, size_t parent);
 
 struct unit *claude_unit_add(struct claude *claude, const struct unit *unit);
 

@@ -16,12 +16,17 @@
  * Invariants: (1) a record's uuid resolves to the last unit at or above it; (2) units are in file order; (3)
  * a result is in its call's batch unless the model was called again without it: then it is late and hangs from
  * the message that asked; (4) a part of a line that a person typed and one that a tool wrote are two units, in
- * order.
+ * order; (5) what begins a line anew under another sessionId is a session of its own: a session that was resumed
+ * under another id names what it follows, and goes on.
+ *
+ * queue-operation lines are no messages: words typed while the model works are queued, and come as a user's line
+ * when they are taken (dequeue). Those that were removed never do: a remark has their beginning.
  */
 #include "transcript/import_claude.h"
 
 #include "base/alloc.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "transcript/import_readers.h"
 
 /* What a record that is no message can tell; each kind is reported once, with its number. */
@@ -73,6 +78,17 @@ static int report_left_out(struct claude *claude)
 	return 0;
 }
 
+size_t claude_session(const struct claude *claude, size_t parent)
+{
+	return parent != UNIT_NONE ? claude->units[parent].session : claude->sessions[claude->session].into;
+}
+
+static bool is_foreign(const struct claude *claude, size_t unit)
+{
+	return unit != UNIT_NONE && claude->session_count &&
+	       claude->units[unit].session != claude->sessions[claude->session].into;
+}
+
 /* Where a record hangs: the unit at or above its parent, or UNIT_NONE for a root. */
 static int resolve_parent(
 	struct claude *claude, const struct json *record, bool side, struct place place, size_t *ret_unit)
@@ -80,7 +96,7 @@ static int resolve_parent(
 	struct json parent;
 
 	if (!json_get(record, "parentUuid", &parent)) {
-		*ret_unit = claude->last[side];
+		*ret_unit = is_foreign(claude, claude->last[side]) ? UNIT_NONE : claude->last[side];
 		return 0;
 	}
 	if (parent.type == JSON_NULL)
@@ -98,6 +114,8 @@ static int resolve_parent(
 		return 0;
 	}
 	*ret_unit = claude->last[side];
+	if (is_foreign(claude, *ret_unit)) /* its session begins before the file */
+		*ret_unit = UNIT_NONE;
 	return import_warn(claude->import, place,
 		*ret_unit == UNIT_NONE
 			? "the file begins in the middle of a session: what came before is not in it"
@@ -115,6 +133,8 @@ struct unit *claude_unit_add(struct claude *claude, const struct unit *unit)
 	if (mem_grow((void **)&claude->units, &claude->unit_cap, claude->unit_count + 1, sizeof(*unit)) < 0)
 		return NULL;
 	claude->units[claude->unit_count] = *unit;
+	claude->units[claude->unit_count].session =
+		(unsigned)claude_session(claude, unit->parent);
 	claude->last[unit->side] = claude->unit_count;
 	return &claude->units[claude->unit_count++];
 }
@@ -203,7 +223,7 @@ static int read_assistant(struct claude *claude, const struct json *record, cons
 	}
 	/* The same API message goes on, unless this line hangs elsewhere: then it was asked for again. */
 	if (!id.data || !id_table_get(&claude->message_ids, id, &unit) || claude->units[unit].side != side ||
-		content.type != JSON_ARRAY ||
+		content.type != JSON_ARRAY || claude->units[unit].session != claude_session(claude, parent) ||
 		(claude_batch(claude, parent) != unit && parent != claude->units[unit].parent))
 		unit = UNIT_NONE;
 	if (unit == UNIT_NONE) {
@@ -252,6 +272,40 @@ static int is_repeated(struct claude *claude, const struct json *record, const s
 			      : "another record with an id that occurred before: kept, without the id");
 }
 
+/* The session of a record, if nothing that it follows says another. */
+static int find_session(struct claude *claude, const struct json *record)
+{
+	struct slice id = import_string(claude->import, record, "sessionId");
+
+	if (!id.data && claude->session_count)
+		return 0;
+	for (size_t i = claude->session_count; i-- > 0;) {
+		claude->session = i;
+		if (slice_equal(claude->sessions[i].id, id))
+			return 0;
+	}
+	claude->session = claude->session_count - 1;
+	if (claude->session_count == CLAUDE_SESSIONS)
+		return 0;
+	if (mem_grow((void **)&claude->sessions, &claude->session_cap, claude->session_count + 1,
+		    sizeof(*claude->sessions)) < 0)
+		return BOBBIN_ENOMEM;
+	id = import_hold(claude->import, id);
+	claude->session = claude->session_count++;
+	claude->sessions[claude->session] = (struct claude_session){id, id, claude->session};
+	return 0;
+}
+
+/* A session that goes on under another id is called by the last one. */
+static void name_session(struct claude *claude, size_t unit)
+{
+	if (unit == UNIT_NONE)
+		return;
+	size_t session = claude->units[unit].session;
+	claude->sessions[claude->session].into = session;
+	claude->sessions[session].name = claude->sessions[claude->session].id;
+}
+
 static int read_message(struct claude *claude, const struct json *record, bool assistant, struct place place)
 {
 	struct json message, flag;
@@ -262,7 +316,8 @@ static int read_message(struct claude *claude, const struct json *record, bool a
 
 	if (json_get(record, "isSidechain", &flag))
 		json_bool(&flag, &side);
-	if ((rc = resolve_parent(claude, record, side, place, &parent)) < 0)
+	if ((rc = find_session(claude, record)) < 0 ||
+		(rc = resolve_parent(claude, record, side, place, &parent)) < 0)
 		return rc;
 	if (!json_get(record, "message", &message) || message.type != JSON_OBJECT) {
 		rc = import_warn(claude->import, place, "a record without its message: left out");
@@ -274,10 +329,43 @@ static int read_message(struct claude *claude, const struct json *record, bool a
 		rc = read_assistant(claude, record, &message, uuid, side, place, parent, &unit);
 	else
 		rc = claude_read_user(claude, record, &message, uuid, side, place, parent, &unit);
-	struct slice session = import_string(claude->import, record, "sessionId");
-	if (!rc && !side && !slice_equal(session, claude->session_id))
-		claude->session_id = import_hold(claude->import, session);
+	if (!rc && !side)
+		name_session(claude, unit);
 	return rc ? rc : remember(claude, uuid, unit);
+}
+
+static int tell_queued(struct claude *claude, const struct queued *queued, const char *what)
+{
+	return import_remark(claude->import, queued->place, "typed while the model worked and %s, so no message: \"%.*s\"",
+		what, (int)queued->words.len, queued->words.data);
+}
+
+static int read_queue(struct claude *claude, const struct json *record, struct place place)
+{
+	struct json operation;
+	struct slice words = import_string(claude->import, record, "content");
+
+	json_get(record, "operation", &operation);
+	if (json_string_is(&operation, "enqueue")) {
+		if (mem_grow((void **)&claude->queue, &claude->queue_cap, claude->queue_count + 1,
+			    sizeof(*claude->queue)) < 0)
+			return BOBBIN_ENOMEM;
+		struct buffer shown = BUFFER_INIT(4 * QUEUED_BYTES);
+		utf8_add_clean(&shown, words.data ? words.data : "", utf8_truncate(words.data ? words.data : "", words.len, QUEUED_BYTES));
+		for (size_t i = 0; i < shown.len; i++)
+			if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
+				shown.data[i] = ' ';
+		struct slice begin = {shown.data, utf8_truncate(shown.data ? shown.data : "", shown.len, QUEUED_BYTES)};
+		struct queued queued = {import_keep(claude->import, begin), place};
+		buffer_release(&shown);
+		claude->queue[claude->queue_count++] = queued;
+		return queued.words.data ? 0 : BOBBIN_ENOMEM;
+	}
+	if (!claude->queue_count)
+		return 0;
+	struct queued first = claude->queue[0];
+	memmove(claude->queue, claude->queue + 1, --claude->queue_count * sizeof(first));
+	return json_string_is(&operation, "remove") ? tell_queued(claude, &first, "taken out of the queue") : 0;
 }
 
 /* A title belongs to this session only if it names one of its messages. */
@@ -314,7 +402,7 @@ static int read_record(struct claude *claude, const struct json *record, struct 
 			return rc;
 	}
 	leave_out(claude, record, &type, place);
-	return 0;
+	return json_string_is(&type, "queue-operation") ? read_queue(claude, record, place) : 0;
 }
 
 void claude_release_units(struct claude *claude)
@@ -337,6 +425,8 @@ static void claude_release(struct claude *claude)
 {
 	claude_release_units(claude);
 	mem_free(claude->records);
+	mem_free(claude->sessions);
+	mem_free(claude->queue);
 	buffer_release(&claude->text);
 	buffer_release(&claude->out);
 }
@@ -358,6 +448,8 @@ int import_claude_code(struct import *import, const char *data, size_t len, stru
 		if ((rc = read_record(&claude, &record, place)) < 0)
 			break;
 	}
+	for (size_t i = 0; !rc && i < claude.queue_count; i++)
+		rc = tell_queued(&claude, &claude.queue[i], "still queued at the end");
 	if (!rc)
 		rc = report_left_out(&claude);
 	if (!rc && !claude.unit_count)

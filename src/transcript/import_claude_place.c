@@ -234,36 +234,58 @@ static int place_unit(struct claude *claude, struct drafts *drafts, size_t index
 }
 
 /* The first unit of the main line goes first, so that no side message is taken for the head of an empty
- * session. In a file of side messages only (a sub-agent's own), they are the main line. */
-static size_t find_first(struct claude *claude)
+ * session. In a file of side messages only (a sub-agent's own), they are the main line. UNIT_NONE: nothing is of it. */
+static size_t find_first(struct claude *claude, size_t session)
 {
+	size_t first = UNIT_NONE;
+
 	for (size_t i = 0; i < claude->unit_count; i++) {
+		if (claude->units[i].session != session)
+			continue;
 		if (!claude->units[i].side)
 			return i;
+		if (first == UNIT_NONE)
+			first = i;
 	}
-	for (size_t i = 0; i < claude->unit_count; i++)
-		claude->units[i].side = false;
-	return 0;
+	for (size_t i = 0; i < claude->unit_count; i++) {
+		if (claude->units[i].session == session)
+			claude->units[i].side = false;
+	}
+	return first;
+}
+
+static int place_session(struct claude *claude, size_t session, bool last)
+{
+	struct drafts drafts = {.import = claude->import};
+	size_t unit, first = find_first(claude, session);
+	struct import_conversation *conversation =
+		first == UNIT_NONE ? NULL : import_conversation_add(claude->import);
+
+	if (!conversation)
+		return first == UNIT_NONE ? 0 : BOBBIN_ENOMEM;
+	conversation->foreign_id = claude->sessions[session].name;
+	if (id_table_get(&claude->resolved, claude->title_leaf, &unit) && unit < claude->unit_count &&
+		claude->units[unit].session == session)
+		conversation->title = claude->title;
+	int rc = place_unit(claude, &drafts, first);
+	for (size_t i = 0; i < claude->unit_count && !rc; i++) {
+		if (claude->units[i].session == session)
+			rc = place_unit(claude, &drafts, i);
+	}
+	if (last)
+		claude_release_units(claude); /* not needed for what comes now */
+	if (!rc)
+		rc = drafts_emit(&drafts, conversation);
+	drafts_release(&drafts);
+	return rc;
 }
 
 int claude_place(struct claude *claude)
 {
-	struct drafts drafts = {.import = claude->import};
-	struct import_conversation *conversation = import_conversation_add(claude->import);
-	size_t ignored;
+	int rc = 0;
 
-	if (!conversation)
-		return BOBBIN_ENOMEM;
-	conversation->foreign_id = claude->session_id;
-	if (id_table_get(&claude->resolved, claude->title_leaf, &ignored))
-		conversation->title = claude->title;
 	find_late(claude);
-	int rc = place_unit(claude, &drafts, find_first(claude));
-	for (size_t i = 0; i < claude->unit_count && !rc; i++)
-		rc = place_unit(claude, &drafts, i);
-	claude_release_units(claude); /* not needed for what comes now */
-	if (!rc)
-		rc = drafts_emit(&drafts, conversation);
-	drafts_release(&drafts);
+	for (size_t i = 0; !rc && i < claude->session_count; i++)
+		rc = place_session(claude, i, i + 1 == claude->session_count);
 	return rc;
 }

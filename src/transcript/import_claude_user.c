@@ -187,6 +187,9 @@ static int link_result(struct line *line, struct unit *unit)
 	struct claude *claude = line->claude;
 	size_t call = unit->call_id.data ? find_call(claude, line->parent, unit->call_id) : CALL_NONE;
 
+	if (call != CALL_NONE && claude->units[claude->calls[call].unit].session != claude_session(claude, line->parent))
+		call = CALL_NONE;
+
 	if (call == CALL_NONE)
 		unit->call_id = import_hold(claude->import, unit->call_id);
 	if (call == CALL_NONE)

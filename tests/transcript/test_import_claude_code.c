@@ -426,9 +426,59 @@ static void parents_in_a_circle__do_not_lose_a_message(void **state)
 	import_release(&import);
 }
 
+/* Ids of calls and messages may repeat in a session that was begun anew. */
+static void unrelated_sessions_in_one_file__are_sessions_of_their_own(void **state)
+{
+	static const char TEXT[] =
+		"{\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":null,\"sessionId\":\"A\",\"message\":{\"role\":\"user\",\"content\":\"one\"}}\n"
+		"{\"type\":\"assistant\",\"uuid\":\"a1\",\"parentUuid\":\"u1\",\"sessionId\":\"A\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{}}]}}\n"
+		"{\"type\":\"user\",\"uuid\":\"u2\",\"parentUuid\":null,\"sessionId\":\"B\",\"message\":{\"role\":\"user\",\"content\":\"two\"}}\n"
+		"{\"type\":\"user\",\"uuid\":\"r2\",\"parentUuid\":\"u2\",\"sessionId\":\"B\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":\"x\"}]}}\n"
+		"{\"type\":\"user\",\"uuid\":\"r1\",\"parentUuid\":\"a1\",\"sessionId\":\"A\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":\"y\"}]}}\n"
+		/* B was resumed under a new id, and C begins in the middle. */
+		"{\"type\":\"user\",\"uuid\":\"u3\",\"parentUuid\":\"r2\",\"sessionId\":\"D\",\"message\":{\"role\":\"user\",\"content\":\"three\"}}\n"
+		"{\"type\":\"user\",\"uuid\":\"u4\",\"parentUuid\":\"lost\",\"sessionId\":\"C\",\"message\":{\"role\":\"user\",\"content\":\"four\"}}\n";
+	struct import import;
+	(void)state;
+
+	import_text(&import, NULL, TEXT);
+	assert_int_equal(import.conversation_count, 3);
+	expect_counts(&import, 3, 1, 1, 2);
+	expect_record_of(&import, 0, 2, "{\"id\":\"r1\",\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"y\"}");
+	assert_true(slice_equal(import.conversations[0].foreign_id, slice_of("A")));
+	assert_int_equal(import.conversations[1].messages, 3);
+	assert_true(slice_equal(import.conversations[1].foreign_id, slice_of("D")));
+	expect_record_of(&import, 1, 2, "{\"id\":\"u3\",\"role\":\"user\",\"content\":\"three\"}");
+	expect_record_of(&import, 2, 0, "{\"id\":\"u4\",\"role\":\"user\",\"content\":\"four\"}");
+	assert_true(has_warning(&import, 4, "a result whose call is not in the file"));
+	import_release(&import);
+}
+
+static void queued_words__are_told_when_they_never_became_a_message(void **state)
+{
+	static const char TEXT[] =
+		"{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"content\":\"first\\nwords\",\"sessionId\":\"A\"}\n"
+		"{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"content\":\"second\",\"sessionId\":\"A\"}\n"
+		"{\"type\":\"queue-operation\",\"operation\":\"remove\",\"sessionId\":\"A\"}\n"
+		"{\"type\":\"queue-operation\",\"operation\":\"dequeue\",\"sessionId\":\"A\"}\n"
+		"{\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":null,\"sessionId\":\"A\",\"message\":{\"role\":\"user\",\"content\":\"second\"}}\n"
+		"{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"content\":\"third\",\"sessionId\":\"A\"}\n";
+	struct import import;
+	(void)state;
+
+	import_text(&import, NULL, TEXT);
+	expect_counts(&import, 1, 0, 0, 0);
+	assert_true(has_warning(&import, 1, "taken out of the queue, so no message: \"first words\""));
+	assert_false(has_warning(&import, 2, "so no message"));
+	assert_true(has_warning(&import, 6, "still queued at the end, so no message: \"third\""));
+	import_release(&import);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unrelated_sessions_in_one_file__are_sessions_of_their_own),
+		cmocka_unit_test(queued_words__are_told_when_they_never_became_a_message),
 		cmocka_unit_test(one_message_over_lines__is_one_with_blocks_in_order),
 		cmocka_unit_test(parallel_results__follow_the_message_in_the_order_of_its_calls),
 		cmocka_unit_test(results_between_the_lines_of_a_message__do_not_part_it),
