@@ -206,6 +206,36 @@ static void fork__never_parts_a_call_from_its_results(void **state)
 	world_close(&world);
 }
 
+/* A late result that the parent got after the cut has the number of a message of the fork's own. */
+static void fork__late_results_behind_the_cut_are_nobodys(void **state)
+{
+	(void)state;
+	struct world world;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "u1");	       /* node 0 */
+	add(log, CALLS(CALL("c1")));   /* 1 */
+	add(log, MARKED("c1"));	       /* 2 */
+	say(log, "user", "u2");	       /* 3 */
+	add(log, RESULT("c1", "late")); /* 4 */
+	struct log *f = fork_through(&world, log, "m1", "f", NULL);
+	say(f, "assistant", "a1");	/* 1: m2 */
+	say(f, "user", "u2");		/* 2: m3 */
+	add(f, CALLS(CALL("c1")));	/* 3: m4 */
+	add(f, RESULT("c1", "in time")); /* 4: m5 */
+	assert_int_equal(node_of(f, "m5"), 4);
+	assert_int_equal(log_rewind(f, slice_of("m4"), NULL, NULL), 0);
+	add(f, MARKED("c1"));
+	struct log_path *path;
+	assert_int_equal(log_path_new(f, log_head(f), NULL, &path, NULL), 0);
+	assert_int_equal(log_path_path(path)->count, 5);
+	assert_string_equal(text_of(f, log_path_node(path, 4, true)), "interrupted");
+	log_path_free(path);
+	log_close(f);
+	log_close(log);
+	world_close(&world);
+}
+
 static void fork__inherits_the_line_and_its_late_results_only(void **state)
 {
 	(void)state;
@@ -480,6 +510,7 @@ int main(void)
 		cmocka_unit_test(d1_fork__parent_is_untouched_and_its_later_words_invisible),
 		cmocka_unit_test(d1_fork__costs_the_same_for_any_parent),
 		cmocka_unit_test(fork__never_parts_a_call_from_its_results),
+		cmocka_unit_test(fork__late_results_behind_the_cut_are_nobodys),
 		cmocka_unit_test(fork__inherits_the_line_and_its_late_results_only),
 		cmocka_unit_test(x27_forks__twenty_deep_and_three_of_each),
 		cmocka_unit_test(x27_forks__too_deep_and_in_a_circle_are_errors),

@@ -134,6 +134,30 @@ static void a4_late_result__replaces_its_marker(void **state)
 	world_close(&world);
 }
 
+/* A marker that comes late is no answer, whatever comes after it. */
+static void late_marker__replaces_nothing(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_path *path;
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "u1");
+	add(log, CALLS(CALL("c1")));
+	add(log, MARKED("c1"));
+	say(log, "user", "u2");
+	add(log, "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"content\":\"still\",\"marker\":\"interrupted\"}");
+	assert_int_equal(log_path_new(log, log_head(log), NULL, &path, NULL), 0);
+	assert_string_equal(text_of(log, log_path_node(path, 2, true)), "interrupted");
+	log_path_free(path);
+	add(log, RESULT("c1", "real"));
+	assert_int_equal(log_path_new(log, log_head(log), NULL, &path, NULL), 0);
+	assert_string_equal(text_of(log, log_path_node(path, 2, true)), "real");
+	log_path_free(path);
+	log_close(log);
+	world_close(&world);
+}
+
 /* Results that say themselves where they belong: beside the line, unless they say that the line is to follow them. */
 static void results__with_a_parent_or_a_branch_of_their_own(void **state)
 {
@@ -570,6 +594,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tree__head_moves_by_the_rule),
 		cmocka_unit_test(a4_late_result__replaces_its_marker),
+		cmocka_unit_test(late_marker__replaces_nothing),
 		cmocka_unit_test(results__with_a_parent_or_a_branch_of_their_own),
 		cmocka_unit_test(path__agrees_with_a_path_over_the_records),
 		cmocka_unit_test(x04_parallel_results__none_is_merged_or_lost),
