@@ -323,8 +323,9 @@ static int copy_entry(const struct folders *folders, int from_dir, int to_dir, c
 	struct file_info info;
 	bool ignored;
 
-	if (platform->info_at(platform->context, from_dir, name, &info) < 0)
-		return 0;
+	int rc = platform->info_at(platform->context, from_dir, name, &info);
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : error_set_os(folders->error, -rc, "cannot examine %s", name);
 	if (S_ISDIR(info.mode) && folders->depth < DEPTH_MAX)
 		return copy_below(folders, from_dir, to_dir, name);
 	/* What a workspace holds beside files was never a version of anything. */

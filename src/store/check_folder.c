@@ -103,7 +103,7 @@ static int orphan(const struct folder *folder, const char *name, const char *id)
 	bool is_free;
 	int rc;
 
-	if (store_has(store, slice_of(id)))
+	if (!store_lacks(store, slice_of(id))) /* also if nobody can tell */
 		return 0;
 	/* A lock's file is made before what it guards, and taken away after it: held, it is in use. */
 	if (ends_with(name, ".turn") || ends_with(name, ".compact")) {
@@ -116,8 +116,10 @@ static int orphan(const struct folder *folder, const char *name, const char *id)
 		"it stands beside no log: what a deletion that was interrupted, or a copy, left of session %s.", id);
 	if (rc || !folder->check->mend)
 		return rc;
-	rc = store_delete(store, slice_of(id), NULL);
-	store->platform->unlink_at(store->platform->context, store->dir, name, 0);
+	/* Somebody may have made the session since. */
+	rc = store_delete_leftovers(store, slice_of(id), NULL);
+	if (!rc || (rc == BOBBIN_ENOTFOUND && store_lacks(store, slice_of(id))))
+		store->platform->unlink_at(store->platform->context, store->dir, name, 0);
 	return rc == BOBBIN_ENOMEM ? error_set(folder->error, rc, "out of memory") : 0;
 }
 
@@ -266,7 +268,7 @@ static int check_cache_name(const struct folder *folder, const char *name)
 		return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
 			"left by a process that was killed while it tried something out (resume-test); nothing reads it.");
 	}
-	if (!cached_session(name, id) || store_has(folder->store, slice_of(id)))
+	if (!cached_session(name, id) || !store_lacks(folder->store, slice_of(id)))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
 	if (folder->check->mend)

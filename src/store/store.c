@@ -203,26 +203,32 @@ int store_dir(const struct store *store)
 	return store->dir;
 }
 
-static bool has_file(const struct store *store, struct slice id, const char *suffix)
+/* What the system says of it: 0, or negative. */
+static int look_at(const struct store *store, struct slice id, const char *suffix)
 {
 	struct file_info info;
 	char name[LIMIT_SESSION_ID_BYTES + 16];
 
 	if (!id_is_session(id))
-		return false;
+		return -ENOENT;
 	memcpy(name, id.data, id.len);
 	memcpy(name + id.len, suffix, strlen(suffix) + 1);
-	return store->platform->info_at(store->platform->context, store->dir, name, &info) == 0;
+	return store->platform->info_at(store->platform->context, store->dir, name, &info);
 }
 
 bool store_has(const struct store *store, struct slice id)
 {
-	return has_file(store, id, ".jsonl");
+	return look_at(store, id, ".jsonl") == 0;
+}
+
+bool store_lacks(const struct store *store, struct slice id)
+{
+	return look_at(store, id, ".jsonl") == -ENOENT;
 }
 
 bool store_has_copy(const struct store *store, struct slice id)
 {
-	return has_file(store, id, ".base.jsonl");
+	return look_at(store, id, ".base.jsonl") == 0;
 }
 
 struct turn_lock {

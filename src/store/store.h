@@ -72,6 +72,8 @@ const struct platform *store_platform(const struct store *store);
 int store_dir(const struct store *store); /* descriptor of the folder, for rooms that keep files beside */
 bool store_has_copy(const struct store *store, struct slice id); /* it has a copy of what it inherits */
 bool store_has(const struct store *store, struct slice id); /* a log of that name exists (a bad id: false) */
+/* None exists. Not the opposite of store_has: if nobody can tell, both are false. */
+bool store_lacks(const struct store *store, struct slice id);
 
 /* One session as a list shows it. Texts live in the arena of the call and are NUL-terminated. */
 struct store_entry {
@@ -125,6 +127,8 @@ int store_delete(struct store *store, struct slice id, struct bobbin_error *erro
  * nobody can fork or delete meanwhile. If it fails, what was copied stays and does no harm. BOBBIN_ECORRUPT: a fork
  * cannot be read. */
 int store_delete_materialized(struct store *store, struct slice id, struct bobbin_error *error);
+/* What an interrupted deletion left of a session whose log is gone, and nothing else: BOBBIN_ECONFLICT if there is a log. */
+int store_delete_leftovers(struct store *store, struct slice id, struct bobbin_error *error);
 /* The same for a session without a record, from which nothing can be inherited: only if its log has exactly
  * `bytes`, those of its header, else BOBBIN_ECONFLICT. Forks are not looked for. */
 int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error);

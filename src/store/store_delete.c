@@ -245,8 +245,8 @@ static int has_leftovers(struct store *store, const char *id, bool *ret_has, str
 	*ret_has = false;
 	for (size_t i = 0; !rc && !*ret_has && i < BESIDE_LOG_COUNT; i++) {
 		rc = add_name(&name, BESIDE_LOG[i].before, id, BESIDE_LOG[i].after, error);
-		*ret_has = !rc && store->platform->info_at(
-					  store->platform->context, store->dir, name.data, &info) == 0;
+		*ret_has = !rc && store->platform->info_at(store->platform->context, store->dir, name.data,
+					  &info) != -ENOENT;
 	}
 	buffer_release(&name);
 	return rc;
@@ -266,6 +266,7 @@ static int check_bytes(
 struct deletion {
 	const uint64_t *only_bytes; /* only if the log has so many; forks are not looked for */
 	bool materialize;
+	bool only_leftovers; /* only if there is no log */
 	struct blob_names *blobs; /* filled in: what it named */
 };
 
@@ -300,6 +301,8 @@ static int delete_locked(
 	memcpy(name + len, STORE_LOG_SUFFIX, sizeof(STORE_LOG_SUFFIX));
 	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, NULL, error);
 	bool gone = rc == BOBBIN_ENOTFOUND;
+	if (!rc && how->only_leftovers)
+		rc = error_set(error, BOBBIN_ECONFLICT, "session %s is there", id);
 	if (!rc) {
 		rc = file_lock(store->platform, file, LIMIT_LOCK_WAIT_MS, id, error);
 		if (!rc)
@@ -359,11 +362,11 @@ static int delete_session(
 	return rc;
 }
 
-static int delete_how(struct store *store, struct slice id, const uint64_t *only_bytes, bool materialize,
-	struct bobbin_error *error)
+static int delete_how(struct store *store, struct slice id, struct deletion how, struct bobbin_error *error)
 {
 	struct blob_names blobs = {NULL, 0, 0};
-	const struct deletion how = {only_bytes, materialize, &blobs};
+
+	how.blobs = &blobs;
 	int rc = delete_session(store, id, &how, error);
 
 	blob_names_release(&blobs);
@@ -372,15 +375,20 @@ static int delete_how(struct store *store, struct slice id, const uint64_t *only
 
 int store_delete(struct store *store, struct slice id, struct bobbin_error *error)
 {
-	return delete_how(store, id, NULL, false, error);
+	return delete_how(store, id, (struct deletion){.materialize = false}, error);
 }
 
 int store_delete_materialized(struct store *store, struct slice id, struct bobbin_error *error)
 {
-	return delete_how(store, id, NULL, true, error);
+	return delete_how(store, id, (struct deletion){.materialize = true}, error);
+}
+
+int store_delete_leftovers(struct store *store, struct slice id, struct bobbin_error *error)
+{
+	return delete_how(store, id, (struct deletion){.only_leftovers = true}, error);
 }
 
 int store_delete_unused(struct store *store, struct slice id, uint64_t bytes, struct bobbin_error *error)
 {
-	return delete_how(store, id, &bytes, false, error);
+	return delete_how(store, id, (struct deletion){.only_bytes = &bytes}, error);
 }

@@ -407,9 +407,31 @@ static void faults__each_operation_is_done_or_not(void **state)
 	assert_true(tried > 300);
 }
 
+/* A name that could not be looked at was taken for one that is not there, and its session deleted. */
+static void faults__a_repair_takes_nothing_away_that_it_could_not_look_at(void **state)
+{
+	(void)state;
+	bool failed = true;
+
+	for (uint64_t nth = 1; failed; nth++) {
+		struct world world;
+		prepare(&world);
+		char *before = whole_store(world.store);
+		fail_platform_plan(&world.platform, CALL_INFO_AT, nth, EIO);
+		run_once(&(struct operation){"repair the store", do_repair_store}, &world);
+		failed = stop(&world, CALL_EIO);
+		char *after = whole_store(world.store);
+		assert_text("repair the store", after, before);
+		free(before);
+		free(after);
+		finish(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(faults__a_repair_takes_nothing_away_that_it_could_not_look_at),
 		cmocka_unit_test(faults__each_operation_is_done_or_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
