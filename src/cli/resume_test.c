@@ -97,6 +97,15 @@ static void show_progress(const struct test *test, double share, bobbin_resume *
 	fflush(stderr);
 }
 
+/* Before the first request: a long line is read, and what its segments have no record of is derived. */
+static void show_beginning(const struct test *test, double share)
+{
+	if (!test->tells)
+		return;
+	fprintf(stderr, "\r\033[K%.0f %%: reading the task, copying its files", share * 100);
+	fflush(stderr);
+}
+
 static void wipe_progress(const struct test *test)
 {
 	if (test->tells)
@@ -253,8 +262,8 @@ static void print_hint(const char *before, const char *call)
 {
 	if (!*call)
 		return;
-	printf("        %s ", before);
-	print_line_of(call, strlen(call), (size_t)output_columns() - strlen(before) - 9);
+	printf("        %s", before);
+	print_line_of(call, strlen(call), (size_t)output_columns() - strlen(before) - 8);
 	putchar('\n');
 }
 
@@ -277,8 +286,8 @@ static void print_row(struct test *test, double share, const struct bobbin_resum
 		report->reported ? number_text(report->output_tokens) : "?");
 	if (*verdict->why)
 		print_hint("", verdict->why);
-	print_hint("twice:", report->first_twice);
-	print_hint("redone:", report->first_redone);
+	print_hint("twice: ", report->first_twice);
+	print_hint("redone: ", report->first_redone);
 	if (report->person_left)
 		printf("        after it the person said %s, which %s not said again\n",
 			counted(report->person_left, "more message"), report->person_left == 1 ? "was" : "were");
@@ -318,7 +327,9 @@ static const char *run_point(struct test *test, double share)
 	options.idle_timeout_ms =
 		(int64_t)(arguments->idle_timeout < IDLE_SECONDS_MAX ? arguments->idle_timeout : IDLE_SECONDS_MAX) *
 		1000;
+	show_beginning(test, share);
 	if (bobbin_resume_open(test->session, test->model, &options, &resume, &error) < 0) {
+		wipe_progress(test);
 		worse(test, fail(&error));
 		return NULL;
 	}

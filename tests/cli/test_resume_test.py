@@ -25,12 +25,14 @@ GOAL = "Move each file in lib/ to the new API, and send one mail per team. Never
 WINDOW = ("--window", "24000")
 
 made = []  # every call that the worker asked for
+shown = []  # of every request whether it was shown the record, with the person's rule
 waits = 0.0
 think = worker.answer
 
 
 def answer(messages):
     said = think(messages)
+    shown.append("CONSTRAINTS\n- Never send a mail twice. [user m" in worker.text_of(messages[0]["content"]))
     if not isinstance(said, str):
         made.extend(said)
     time.sleep(waits)
@@ -80,7 +82,9 @@ def record(scratch):
 
 def resume(scratch, *words, **environment):
     made.clear()
-    return scratch.run("resume-test", "move", *WINDOW, *words, BOBBIN_MODEL=MODEL, COLUMNS="80", **environment)
+    shown.clear()
+    window = () if "--window" in words else WINDOW
+    return scratch.run("resume-test", "move", *window, *words, BOBBIN_MODEL=MODEL, COLUMNS="80", **environment)
 
 
 def check_recorded(scratch, told):
@@ -108,6 +112,17 @@ def check_taken_up(scratch):
     equal(sorted(moves), sorted(left), "each place moves the files that were left there, once")
     shares = [len(moved_before(scratch, row["cut"])) / 101 for row in rows]
     ok(all(abs(share - at) < 0.1 for share, at in zip(shares, (0.25, 0.5, 0.75))), "the places are where they should be", shares)
+
+
+def check_the_record_stays(scratch):
+    """Also when the new conversation is compacted itself: its window is too small for what it does."""
+    result = resume(scratch, "--json", "--at", "0.25", "--window", "12000")
+    row = result.rows[0]
+    ok(row["finished"] and row["redone"] == row["effects_twice"] == 0, "in a small window too", result)
+    ok(row["usage"]["input"] < 0.6 * big_window, "where it is compacted on the way", row, big_window)
+    ok(len(shown) == row["requests"] and all(shown), "the record is in each request", shown)
+    resume(scratch, "--json", "--at", "0.25", "--without", "record")
+    ok(shown and not any(shown), "and in none without it", shown)
 
 
 def check_it_can_fail(scratch):
@@ -190,6 +205,8 @@ with Scratch() as scratch:
     check_recorded(scratch, record(scratch))
     before = digest(scratch.path)
     check_taken_up(scratch)
+    big_window = resume(scratch, "--json", "--at", "0.25", "--window", "128000").rows[0]["usage"]["input"]
+    check_the_record_stays(scratch)
     check_it_can_fail(scratch)
     check_commands(scratch)
     check_stopped(scratch)
