@@ -5,12 +5,13 @@
 
 #include "base/utf8.h"
 
-/* Controls, line and paragraph separators, and what turns the direction of a text around. */
+/* Controls, line and paragraph separators, what turns the direction of a text around, and what nobody sees (joiners are words'). */
 static bool deceives(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 || point == 0x2029 ||
 	       point == 0x200e || point == 0x200f || (point >= 0x202a && point <= 0x202e) ||
-	       (point >= 0x2066 && point <= 0x2069) || point == 0xfeff;
+	       (point >= 0x2060 && point <= 0x206f) || point == 0xfeff || point == 0x61c || point == 0xad || point == 0x180e ||
+	       point == 0x200b || (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point < 0xe0080);
 }
 
 static const char *text_fault(struct slice path)
@@ -21,7 +22,7 @@ static const char *text_fault(struct slice path)
 		if (!bytes)
 			return "it is not UTF-8";
 		if (deceives(point))
-			return "it has control characters";
+			return "it has control or invisible characters";
 		if (point == '\\')
 			return "it has a backslash: folders are parted by /";
 		at += bytes;

@@ -5,6 +5,8 @@ import hashlib
 import json
 import os
 import random
+import resource
+import signal
 import subprocess
 import time
 
@@ -181,4 +183,27 @@ while time.time() < end:
           "links swapped in meanwhile lead nowhere")
     ok(tries > 3, "while it was tried", tries)
 
+# The folder itself a link; a disk that takes no more in the middle of a write.
+with Scratch() as scratch:
+    scratch.append("main", {"role": "user", "content": "one"})
+    outside = scratch.write("outside/secret", "secret")
+    os.symlink(os.path.dirname(outside), os.path.join(scratch.store, "main"))
+    for words in (["ls"], ["cat", "secret"], ["rm", "secret"]):
+        result = scratch.run("files", "main", *words)
+        ok(result.code not in (0, 1) and b"secret\n" not in result.out, "a workspace that is a link is refused: " + words[0], result)
+    ok(put(scratch, "planted", "x").code != 0 and os.listdir(os.path.dirname(outside)) == ["secret"], "and nothing is put there")
+
+with Scratch() as scratch:
+    scratch.append("main", {"role": "user", "content": "one"})
+    put(scratch, "big", "old")
+    for limit in (4096, 50000, 299999):
+        process = subprocess.run([BOBBIN, "files", "main", "put", "big"], cwd=scratch.path, input=b"n" * 300000, capture_output=True,
+                                 env=scratch.environment(), preexec_fn=lambda: (
+                                     signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+        ok(process.returncode == 3 and cat(scratch, "big") == "old", f"full after {limit} bytes: an error, and the old file",
+           process.returncode, process.stderr)
+    equal([name for _, _, names in os.walk(os.path.join(scratch.store, "main")) for name in names], ["big"], "nothing else is left there")
+    equal(put(scratch, "big", "n" * 300000).code, 0, "with room it is written")
+    equal(scratch.run("doctor").code, 0, "and all is well")
 done()

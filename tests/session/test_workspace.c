@@ -56,6 +56,7 @@ static void escapes__no_path_leads_out(void **state)
 		"~root/x", "..\\x", "a\\b", "C:\\x", "\\\\server\\x", "a\nb", "a\tb", "a\rb", "\x1b[2Jx", "a\x7f", "a\x01/b",
 		"a\xc2\x85", "a\xe2\x80\xae" "txt", "a\xe2\x80\xa8", "a\xe2\x81\xa6", "\xef\xbb\xbf" "a", "\xff", "a\xc0\xaf" "b",
 		"a\xed\xa0\x80", "a/\xc3", ".bobbin.tmp", "a/.bobbin.tmp", "a/.bobbin.tmp/b", long_name, long_path, deep_path,
+		"a\xe2\x80\x8b", "a\xd8\x9c" "b", "a\xc2\xad", "a\xe2\x81\xa0", "a\xf3\xa0\x81\x81",
 		"../blobs/x", "../.lock", "/proc/self/environ", "a/../../../../etc/passwd", "..%2f/../x"};
 	bobbin_session *session = open_session("main");
 	memset(long_name, 'n', 256);
