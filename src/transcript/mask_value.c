@@ -153,7 +153,7 @@ bool mask_is_drawn(enum mask_name class, const char *value, size_t len, enum mas
 	struct mask_look look;
 	bool quoted = place == MASK_QUOTED;
 
-	if (len < PASSWORD_BYTES_MIN || mask_is_stand_in(value, len) || is_hash(value, len) ||
+	if (!value || len < PASSWORD_BYTES_MIN || mask_is_stand_in(value, len) || is_hash(value, len) ||
 		is_place(value, len))
 		return false;
 	mask_look(value, len, &look);
