@@ -225,6 +225,8 @@ static int visit_session(struct visit *visit, bobbin_store *store, const char *i
 		return repair_session(visit, store, id);
 	int failed = bobbin_doctor_session(store, id, &faults, &error);
 	progress_wipe();
+	if (failed == BOBBIN_ENOTFOUND && access(id, F_OK) == 0)
+		return fail_usage("there is no session %s; for the file of that name: bobbin doctor ./%s", id, id);
 	return failed < 0 ? fail_about(id, &error) : report(visit, id, faults);
 }
 

@@ -139,13 +139,19 @@ bool foreign_is_word(struct slice text)
 	return true;
 }
 
+/* Formats without a provider of their own that go back to their product; the others go on elsewhere, where nobody mends them. */
+static bool is_written(const char *format)
+{
+	return slice_is(slice_of(format ? format : ""), "pi") || slice_is(slice_of(format ? format : ""), "bobbin");
+}
+
 bool foreign_id_is_refused(const char *format, struct slice id)
 {
 	enum dialect own;
 	if (!id.len || memchr(id.data, '\0', id.len) || utf8_valid_prefix(id.data, id.len) < id.len)
 		return true; /* half a character is put right where it stands, and then the two ids differ */
 	if (!foreign_dialect(format, &own))
-		return false;
+		return !is_written(format) && (id.len > 40 || !foreign_is_word(id));
 	return own == DIALECT_ANTHROPIC ? !foreign_is_word(id) : id.len > (own == DIALECT_OPENAI_CHAT ? 40 : 64);
 }
 
@@ -153,7 +159,7 @@ bool foreign_name_is_refused(const char *format, struct slice name)
 {
 	enum dialect own;
 	if (!foreign_dialect(format, &own))
-		return false;
+		return !is_written(format) && (!name.len || name.len > 64 || !foreign_is_word(name));
 	return own == DIALECT_ANTHROPIC ? name.len > 200 : !name.len || name.len > 64 || !foreign_is_word(name);
 }
 

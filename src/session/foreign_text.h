@@ -22,8 +22,9 @@ bool sealed_is_anthropics(const char *format, const struct block *block);
 
 /* Letters, digits, _ and - only. */
 bool foreign_is_word(struct slice text);
-/* What the provider of that format does not take for the id of a call, or the name of a tool. One without a provider has no such
- * rule but that there is an id of whole characters: what is sent elsewhere is mended then. */
+/* What the provider of that format does not take for the id of a call, or the name of a tool. A format without a provider, and that
+ * is not written either, goes on as whatever takes it: the strictest rules hold. Of those that are (pi, bobbin) only an id of whole
+ * characters is asked for. */
 bool foreign_id_is_refused(const char *format, struct slice id);
 bool foreign_name_is_refused(const char *format, struct slice name);
 

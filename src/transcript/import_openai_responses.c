@@ -311,12 +311,13 @@ static bool is_item_list(const struct json *list)
 
 static bool is_body(const struct json *body)
 {
-	struct json value;
+	struct json value, model;
 
 	if (json_get(body, "object", &value) && json_string_is(&value, "response"))
 		return json_get(body, "output", &value);
-	return json_get(body, "input", &value) && json_get(body, "model", &value) &&
-	       !json_get(body, "messages", &value);
+	if (!json_get(body, "input", &value) || json_get(body, "messages", &model))
+		return false;
+	return json_get(body, "model", &model) || is_item_list(&value); /* our own writer names no model */
 }
 
 bool import_is_openai_responses(const struct import_probe *probe)

@@ -180,6 +180,28 @@ for name, (dialect, messages, expected) in CASES.items():
         exported = scratch.run("export", "alive", "--format", dialect)
         file = scratch.write("alive.json", exported.out)
         after = scratch.run("doctor", file, "--json")
+        ok(after.code in (0, 1), f"{name}: what was exported is recognised", after)
         equal([f["kind"] for f in after.rows[0]["faults"] if f["kind"] not in MEND] if after.code in (0, 1) else after.errors, [],
               f"{name}: is healthy then")
+# A call's id of 45 bytes: Gemini's own product takes it, OpenAI's chat, where the session goes on, does not.
+LONG = "run_shell_command-1764000000000-0123456789abcd"
+with Scratch() as scratch:
+    path = scratch.write("gemini.json", json.dumps({"sessionId": "s", "projectHash": "h", "startTime": "2026-01-01T00:00:00Z", "messages": [
+        {"id": "1", "timestamp": "2026-01-01T00:00:00Z", "type": "user", "content": "list"},
+        {"id": "2", "timestamp": "2026-01-01T00:00:01Z", "type": "gemini", "content": "", "toolCalls": [
+            {"id": LONG, "name": "ls", "args": {}, "status": "success", "result": [
+                {"functionResponse": {"id": LONG, "name": "ls", "response": {"output": "a"}}}]}]}]}))
+    equal(scratch.run("doctor", path).code, 0, "a long id of Gemini's is no fault there")
+    scratch.run("import", "--repair", "--id", "g", path)
+    for dialect in (C, R, A):
+        file = scratch.write("out.json", scratch.run("export", "g", "--format", dialect).out)
+        found = scratch.run("doctor", file)
+        ok(found.code == 0, f"and repaired it goes on as {dialect}", found)
+    assert len(LONG) > 40
+
+with Scratch() as scratch:
+    scratch.append("main", user())
+    scratch.write("out", "[]")
+    hint = scratch.run("doctor", "out")
+    ok(hint.code == 2 and "bobbin doctor ./out" in hint.errors, "a file whose name is no session's: how to say so", hint)
 done()
