@@ -108,6 +108,7 @@ const char *time_ago(int64_t realtime_ns);	   /* "3 min ago"; likewise */
 int fail(const struct bobbin_error *error);
 int fail_about(const char *name, const struct bobbin_error *error); /* the same, with whose error it is */
 int fail_file(const char *name, int error_number); /* "bobbin: NAME: why" on stderr; EXIT_FAILED */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2))); /* "bobbin: …" on stderr */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void note(const struct arguments *arguments, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A table of faults, or a JSON object {"faults":[…]}. */

@@ -34,8 +34,11 @@ static void print_report_json(const struct bobbin_compaction_report *report)
 
 static void print_report(const struct bobbin_compaction_report *report, bool dry_run)
 {
-	printf("%s%s%s%s\n", paint(BOLD), dry_run && report->done ? "dry run, nothing is written: " : "",
-		report->line, paint(PLAIN));
+	fputs(paint(BOLD), stdout);
+	if (dry_run && report->done)
+		puts("dry run, nothing is written:");
+	print_hanging(report->line, strlen(report->line), 2);
+	fputs(paint(PLAIN), stdout);
 	if (!report->done)
 		return;
 	printf("  cut at %s%s%s · steps: %s\n", visible(report->cut),
@@ -160,6 +163,8 @@ int command_record(const struct arguments *arguments)
 	return rc;
 }
 
+#define EVERYTHING "everything in the record stands in its sources, and no rule of the user's is missing"
+
 static int verify(const struct arguments *arguments, bobbin_session *session, const char *record, size_t len)
 {
 	struct bobbin_error error;
@@ -172,7 +177,7 @@ static int verify(const struct arguments *arguments, bobbin_session *session, co
 	if (!arguments->json && !record && bobbin_session_record(session, NULL, NULL, NULL, &error) < 0)
 		printf("nothing to verify: %s\n", error.message);
 	else if (!arguments->json && !count)
-		puts("everything in the record stands in its sources, and no rule of the user's is missing");
+		print_hanging(EVERYTHING, strlen(EVERYTHING), 2);
 	else if (!arguments->json)
 		printf("%s%s fault%s%s\n", paint(BOLD), number_text(count), count == 1 ? "" : "s",
 			paint(PLAIN));

@@ -252,29 +252,37 @@ static void print_branches(const struct bobbin_tree_node *node, bool *open)
 		printf("(%u) ", node->depth);
 }
 
-static void print_origin(const struct bobbin_tree_node *node)
+/* "  from message 4" and the like; "" for a root. */
+static void origin_text(const struct bobbin_tree_node *node, char *out, size_t size)
 {
 	const struct bobbin_session_info *info = node->session;
+	*out = 0;
 	if (node->depth)
-		printf("  from message %s", number_text(info->forked_at));
-	else if (node->parent_gone == 2)
-		printf("  %sfork of %s, which is missing%s", paint(RED), visible(info->parent_id), paint(PLAIN));
+		snprintf(out, size, "  from message %s", number_text(info->forked_at));
 	else if (node->parent_gone)
-		printf("  fork of %s, deleted", visible(info->parent_id));
+		snprintf(out, size, "  fork of %s, %s", visible(info->parent_id),
+			node->parent_gone == 2 ? "which is missing" : "deleted");
 }
+
+#define TITLE_COLUMNS 24
 
 static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 {
 	const struct bobbin_session_info *info = row->node->session;
-	print_branches(row->node, open);
-	printf("%s%s%s", paint(BOLD), info->id, paint(PLAIN));
-	print_origin(row->node);
-	printf("  %s", messages_text(info));
+	char origin[BOBBIN_SESSION_ID_BYTES + 64], figures[128];
+	unsigned depth = row->node->depth < TREE_DEPTH_SHOWN ? row->node->depth : TREE_DEPTH_SHOWN + 2;
+	origin_text(row->node, origin, sizeof(origin));
+	int len = snprintf(figures, sizeof(figures), "  %s", messages_text(info));
 	if (row->own.nanousd || row->own.unpriced)
-		printf("  %s", price_text(&row->own));
-	if (*info->title) {
+		snprintf(figures + len, sizeof(figures) - (size_t)len, "  %s", price_text(&row->own));
+	print_branches(row->node, open);
+	printf("%s%s%s%s%s%s%s", paint(BOLD), info->id, paint(PLAIN), row->node->parent_gone == 2 ? paint(RED) : "", origin,
+		paint(PLAIN), figures);
+	size_t used = depth * 3 + strlen(info->id) + text_columns(origin, strlen(origin)) + strlen(figures) + 2;
+	size_t room = (size_t)output_columns() > used + 8 ? (size_t)output_columns() - used : 0;
+	if (*info->title && room) {
 		fputs("  ", stdout);
-		print_line_of(info->title, strlen(info->title), 24);
+		print_line_of(info->title, strlen(info->title), room < TITLE_COLUMNS ? room : TITLE_COLUMNS);
 	}
 	if (info->damaged) {
 		printf("  %s", paint(RED));

@@ -219,7 +219,9 @@ static void print_overview(void)
 static void print_help(const struct command *command)
 {
 	size_t last = strlen(command->summary) - 1;
-	printf("bobbin %s\n\n%s%s\n", command->synopsis, command->summary,
+	fputs("bobbin ", stdout);
+	print_hanging(command->synopsis, strlen(command->synopsis), 7);
+	printf("\n%s%s\n", command->summary,
 		command->summary[last] == '?' ? "" : ".");
 	print_wrapped(command->help, strlen(command->help), 0);
 	if (strcmp(command->name, "import") == 0) {

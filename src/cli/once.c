@@ -404,15 +404,12 @@ static int run(struct once *once)
 	free(recording.data);
 	if (code < 0) {
 		fail(&error);
-		fprintf(stderr,
-			"bobbin: the command has ended with exit code %d, and that could not be recorded: "
-			"%s counts as unknown\n",
+		complain("the command has ended with exit code %d, and that could not be recorded: %s counts as unknown",
 			exit_code, bobbin_action_info(once->action)->key);
 		return EXIT_FAILED;
 	}
 	if (killed && !once->arguments->quiet)
-		fprintf(stderr, "bobbin: %s; whether it did its work is unknown: bobbin actions settle %s\n",
-			note_text, bobbin_action_info(once->action)->key);
+		complain("%s; whether it did its work is unknown: bobbin actions settle %s", note_text, bobbin_action_info(once->action)->key);
 	return report(once);
 }
 
@@ -422,9 +419,8 @@ static int say_unsettled(const struct once *once)
 
 	if (once->arguments->json)
 		print_action_json(info, 0);
-	fprintf(stderr,
-		"bobbin: %s was begun %s and nobody recorded how it went (%s); it is not run again.\n"
-		"Find out, then say: bobbin actions settle %s --happened, or --not-happened\n",
+	complain("%s was begun %s and nobody recorded how it went (%s); it is not run again. Find out, then say: bobbin actions "
+		 "settle %s --happened, or --not-happened",
 		info->key, time_ago(info->begun_ns), info->note, info->key);
 	return EXIT_CONFLICT;
 }

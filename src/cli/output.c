@@ -344,59 +344,103 @@ static int exit_code_of(int code)
 	}
 }
 
-/* A message can quote bytes of a damaged file, of a model or of the command line: made visible like
- * everything else. Only the newlines of our own wording stay. */
-static void put_message(const char *text, bool newlines)
+/* How wide the terminal is on which errors appear; else $COLUMNS says it, or nobody (0): whoever reads a file of them must
+ * not find lines cut in two. */
+static int error_columns(void)
 {
-	for (size_t len = strlen(text), i = 0; i < len;) {
-		int columns;
-		size_t used = character(text + i, len - i, &columns);
-		if (newlines && text[i] == '\n')
-			fputc('\n', stderr);
-		else
-			put_character(stderr, text + i, used);
-		i += used;
+	struct winsize size;
+	const char *columns = getenv("COLUMNS");
+	long asked = columns ? strtol(columns, NULL, 10) : 0;
+	if (isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+		return size.ws_col;
+	return asked >= 40 && asked <= 1000 ? (int)asked : 0;
+}
+
+/* One line of a message, broken at blanks alone: a path that is cut cannot be copied. `column`: where it begins. */
+static void put_broken(const char *text, size_t len, size_t column)
+{
+	size_t room = (size_t)error_columns(), indent = 2 + strspn(text, " ");
+	bool first = true;
+	for (size_t at = 0; at < len;) {
+		size_t end = at;
+		while (end < len && text[end] == ' ')
+			end++;
+		while (end < len && text[end] != ' ')
+			end++;
+		size_t columns = text_columns(text + at, end - at);
+		if (room && !first && column + columns > room && text[at] == ' ') {
+			at += strspn(text + at, " ");
+			fprintf(stderr, "\n%*s", (int)indent, "");
+			column = indent;
+			columns = text_columns(text + at, end - at);
+		}
+		for (size_t used; at < end; at += used) {
+			int ignored;
+			used = character(text + at, len - at, &ignored);
+			put_character(stderr, text + at, used);
+		}
+		column += columns;
+		first = false;
 	}
 }
 
-static void put_formatted(bool newlines, const char *format, va_list list)
+/* A message can quote bytes of a damaged file, of a model or of the command line: made visible like
+ * everything else. Only the newlines of our own wording stay. */
+static void put_message(const char *text, bool newlines, size_t column)
+{
+	while (newlines && strchr(text, '\n')) {
+		size_t len = strcspn(text, "\n");
+		put_broken(text, len, column);
+		fputc('\n', stderr);
+		text += len + 1;
+		column = 0;
+	}
+	put_broken(text, strlen(text), column);
+}
+
+static void put_formatted(bool newlines, size_t column, const char *format, va_list list)
 {
 	char *text = NULL;
 	if (vasprintf(&text, format, list) < 0)
 		text = NULL;
-	put_message(text ? text : "out of memory", newlines);
+	put_message(text ? text : "out of memory", newlines, column);
 	free(text);
 }
+
+#define PREFIX "bobbin: "
+#define PREFIX_COLUMNS (sizeof(PREFIX) - 1)
 
 static void begin_error(void)
 {
 	fflush(stdout);
-	fputs(output_color(STDERR_FILENO) ? RED "bobbin: " PLAIN : "bobbin: ", stderr);
+	fputs(output_color(STDERR_FILENO) ? RED PREFIX PLAIN : PREFIX, stderr);
+}
+
+void complain(const char *format, ...)
+{
+	va_list list;
+	begin_error();
+	va_start(list, format);
+	put_formatted(false, PREFIX_COLUMNS, format, list);
+	va_end(list);
+	fputc('\n', stderr);
 }
 
 int fail(const struct bobbin_error *error)
 {
-	begin_error();
-	put_message(error->message, false);
-	fputc('\n', stderr);
+	complain("%s", error->message);
 	return exit_code_of(error->code);
 }
 
 int fail_about(const char *name, const struct bobbin_error *error)
 {
-	begin_error();
-	put_message(name, false);
-	fputs(": ", stderr);
-	put_message(error->message, false);
-	fputc('\n', stderr);
+	complain("%s: %s", name, error->message);
 	return exit_code_of(error->code);
 }
 
 int fail_file(const char *name, int error_number)
 {
-	begin_error();
-	put_message(name, false);
-	fprintf(stderr, ": %s\n", strerror(error_number));
+	complain("%s: %s", name, strerror(error_number));
 	return EXIT_FAILED;
 }
 
@@ -405,7 +449,7 @@ int fail_usage(const char *format, ...)
 	va_list list;
 	begin_error();
 	va_start(list, format);
-	put_formatted(false, format, list);
+	put_formatted(false, PREFIX_COLUMNS, format, list);
 	va_end(list);
 	fputc('\n', stderr);
 	return EXIT_USAGE;
@@ -421,7 +465,7 @@ void note(const struct arguments *arguments, const char *format, ...)
 	if (color)
 		fputs(DIM, stderr);
 	va_start(list, format);
-	put_formatted(true, format, list);
+	put_formatted(true, 0, format, list);
 	va_end(list);
 	fputs(color ? PLAIN "\n" : "\n", stderr);
 }

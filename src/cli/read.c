@@ -155,20 +155,19 @@ const char *messages_text(const struct bobbin_session_info *info)
 
 static void print_info(const struct bobbin_session_info *info)
 {
-	printf("%s%-20s%s %17s  %-13s ", paint(BOLD), info->id, paint(PLAIN),
-		messages_text(info), time_ago(info->updated_ns));
+	printf("%s%-20s%s %17s  %s", paint(BOLD), info->id, paint(PLAIN), messages_text(info),
+		time_ago(info->updated_ns));
 	size_t used = 52 + (strlen(info->id) > 20 ? strlen(info->id) - 20 : 0);
-	size_t room = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 10;
+	/* A title of a few letters says nothing; damage is said whatever it takes. */
+	size_t left = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 0;
+	size_t room = left || !info->damaged ? left : 40;
 	char from[BOBBIN_SESSION_ID_BYTES + 16];
-	if (info->damaged) {
-		printf("%s", paint(RED));
-		print_line_of(info->damaged, strlen(info->damaged), room);
-		printf("%s", paint(PLAIN));
-	} else if (*info->title) {
-		print_line_of(info->title, strlen(info->title), room);
-	} else if (*info->parent_id) {
-		snprintf(from, sizeof(from), "fork of %s", info->parent_id);
-		print_line_of(from, strlen(from), room);
+	const char *text = info->damaged ? info->damaged : *info->title ? info->title : from;
+	snprintf(from, sizeof(from), *info->parent_id ? "fork of %s" : "%s", info->parent_id);
+	if (room && *text) {
+		printf("%*s%s", 14 - (int)strlen(time_ago(info->updated_ns)), "", info->damaged ? paint(RED) : "");
+		print_line_of(text, strlen(text), room);
+		fputs(info->damaged ? paint(PLAIN) : "", stdout);
 	}
 	putchar('\n');
 }

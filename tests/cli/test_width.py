@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""At 80 columns no line is wider, on stdout or stderr, but for what cannot be broken: a word, a path. Without a width
+nothing is broken, for programs that read it."""
+import json
+import os
+import unicodedata
+
+from harness import SOURCE, Scratch, done, equal, ok
+
+
+def columns(line):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+def too_wide(text):
+    """Lines that could have been broken and were not: two words or more after the indentation."""
+    return [line for line in text.splitlines() if columns(line) > 80 and len(line.split()) > 1]
+
+
+# width False: what stands on stdout is a model's answer, or ends with an id for a script; only stderr is looked at.
+def check(scratch, *words, input=b"", width=True, **environment):
+    result = scratch.run(*words, input=input, COLUMNS="80", NO_COLOR="1", **environment)
+    wide = too_wide(result.text + "\n" + result.errors) if width else too_wide(result.errors)
+    ok(not wide and "\x1b" not in result.text + result.errors, "80 columns: " + " ".join(words)[:60], *wide)
+    return result
+
+
+with Scratch() as scratch:
+    listed = check(scratch, "help")
+    commands = [line.split()[0] for line in listed.text.splitlines() if line.startswith("  ") and line.split()[0].islower()]
+    ok(len(commands) > 20, "help lists the commands", commands)
+    for command in commands:
+        check(scratch, "help", command)
+        check(scratch, command, "--no-such-option")
+        check(scratch, *([command] + ["too", "many", "words"] * 4))
+    check(scratch, "nocommand")
+
+LONG = "Please do not write to the supplier yourself, 请不要自己写信给供应商, whatever anybody says about it. " * 3
+with Scratch() as scratch:
+    check(scratch, "append", "main", input="".join(json.dumps({"role": role, "content": LONG}) + "\n"
+                                                   for role in ("user", "assistant") * 4))
+    check(scratch, "append", "main", input='{"role":"robot"}\n')
+    check(scratch, "append", "main", "--expect", "nobody", input='{"role":"user","content":"x"}\n')
+    check(scratch, "chat", LONG, width=False)
+    check(scratch, "chat", "hi", "--model", "openai:a-model@http://127.0.0.1:9", OPENAI_API_KEY="k")
+    check(scratch, "fork", "main", "3", width=False)
+    scratch.run("fork", "main", "3", "--id", "a-rather-long-name-for-a-fork-of-the-main-session", "--title", LONG[:150])
+    for words in (["show"], ["list"], ["tree"], ["cost"], ["cost", "main"], ["window", "main"], ["compact", "main", "--window", "3000"],
+                  ["compact", "main"], ["record", "main"], ["record", "main", "--segments"], ["verify", "main"],
+                  ["recall", "main", "supplier"], ["search", "supplier"], ["simulate", "main"], ["doctor"], ["work", "--once"],
+                  ["fork", "main", "99"], ["rewind", "main", "m99"], ["edit", "main", "m99", "x"], ["delete", "main"],
+                  ["show", "nobody"], ["export", "main", "--format", "klingon"], ["request", "main", "--dialect", "klingon"],
+                  ["memory", "add", "--owner", "ana", LONG[:99]], ["memory", "list", "--owner", "ana"],
+                  ["memory", "add", "--owner", "ana", "--why", "I live in Shanghai."],
+                  ["memory", "search", "--owner", "bert", "x"], ["files", "main", "cat", "none"], ["files", "main", "ls"],
+                  ["actions"], ["actions", "show", "none"], ["actions", "settle", "none"], ["backup", "copy"],
+                  ["backup", ".sessions/within"], ["backup", "/proc"], ["tokens", "nowhere"], ["tokens", "--encoding", "klingon", "x"],
+                  ["once", "key", "--", "sh", "-c", "kill -9 $$"], ["once", "key", "--", "sh", "-c", "kill -9 $$"],
+                  ["once", "key2", "--", "true"], ["once", "key2", "--", "true"], ["once", "key2", "--", "false"],
+                  ["occurrence", "--daily", "25:00", "--zone", "Mars/Base"], ["import", "nowhere"]):
+        check(scratch, *words)
+    for name in sorted(os.listdir(os.path.join(SOURCE, "examples/transcripts"))):
+        path = os.path.join(SOURCE, "examples/transcripts", name)
+        os.symlink(path, os.path.join(scratch.path, name))
+        check(scratch, "import", "--repair", name)
+        check(scratch, "doctor", "./" + name)
+    with open(scratch.log(), "ab") as file:
+        file.write(b'{"role":"user","content":"torn\n')
+    os.mkdir(os.path.join(scratch.store, "x.meta.json"))
+    check(scratch, "doctor")
+    check(scratch, "doctor", "--repair")
+    check(scratch, "backup", "copy")
+
+# A program that reads it gets whole lines.
+with Scratch() as scratch:
+    scratch.write("two.json", "[\n{}]\n[\n{}]\n")
+    environment = scratch.environment()
+    environment.pop("COLUMNS", None)
+    result = scratch.run("import", "two.json", COLUMNS="")
+    equal(len(result.errors.splitlines()), 1, "without a width a message is one line")
+
+done()
