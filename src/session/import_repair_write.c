@@ -273,6 +273,7 @@ void repair_write_members(struct repairing *repairing, size_t index, struct slic
 	struct json_writer writer;
 	struct json_iter iter;
 	struct json key, value;
+	bool named = false;
 	buffer_clear(&repairing->out);
 	json_writer_init(&writer, &repairing->out);
 	json_iter_init(&iter, &message->record);
@@ -289,12 +290,16 @@ void repair_write_members(struct repairing *repairing, size_t index, struct slic
 			write_tool_calls(repairing, index, &writer);
 		} else {
 			write_key(repairing, &writer, &key);
-			if (json_string_is(&key, "tool_call_id") && call_id.data)
+			if (json_string_is(&key, "tool_call_id") && call_id.data) {
 				json_add_string(&writer, call_id);
-			else
+				named = true;
+			} else {
 				json_add_value(&writer, &value);
+			}
 		}
 	}
+	if (call_id.data && !named) /* it answered a call without an id */
+		json_member_string(&writer, "tool_call_id", call_id);
 	if (!buffer_error(&repairing->out) && json_poison_mend(repairing->out.data, repairing->out.len))
 		repair_count(repairing, REPAIR_POISONED, index);
 }

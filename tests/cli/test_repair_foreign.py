@@ -92,6 +92,10 @@ DAMAGED = {
     "half a character in the id of a call that nothing answers": ("openai-chat", json.dumps([CHAT[0], {
         "role": "assistant", "content": None, "tool_calls": [call("\ud83dc1")]}, {"role": "user", "content": "four"}]),
                                         ("dangling_call", 2), ["four"]),
+    "a call without an id": ("bobbin", "\n".join(json.dumps(row) for row in [
+        {"seq": 1, "role": "user", "content": "one"},
+        {"seq": 2, "role": "assistant", "content": [{"type": "tool_use", "name": "look", "input": {}}]},
+        {"seq": 3, "role": "tool", "content": "three"}]), ("bad_call_id", 2), ["three"]),
     "an id twice": ("openai-chat", chat({"role": "tool", "tool_call_id": "c2", "content": "x"},
                                         {"role": "assistant", "content": "", "tool_calls": [call("c1")]},
                                         {"role": "tool", "tool_call_id": "c1", "content": "again"}), ("repeated_call_id", 5), ["again"]),
