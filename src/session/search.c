@@ -4,6 +4,8 @@
  *
  *	bytes of a log → a part of the query, or an escape of it → the message there → its decoded texts → match
  *
+ * Counting stops at the bytes where they show that the message has it in its text (search_is_plain_text).
+ *
  * Invariants: (1) a log is opened only if its bytes may have the query; (2) a message is given once, by the
  * session that stores it, or, when one session was named, in the order of its line: the logs it inherits from,
  * up to the cut, come first; (3) memory is a block, and the message at hand.
