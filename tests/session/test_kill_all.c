@@ -249,8 +249,8 @@ static int do_compact(struct writer *writer, size_t which)
 	options.force = 1;
 	if (!rc)
 		rc = bobbin_session_compact(writer->open[which], &options, &compaction, &writer->error);
-	if (rc)
-		return rc == BOBBIN_EBUSY || rc == BOBBIN_ECONFLICT ? 0 : rc; /* somebody else is at it */
+	if (rc) /* somebody else is at it, or the newest message alone is larger than the window */
+		return rc == BOBBIN_EBUSY || rc == BOBBIN_ECONFLICT || rc == BOBBIN_EBUDGET ? 0 : rc;
 	bobbin_compaction_free(compaction);
 	return 0;
 }
