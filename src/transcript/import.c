@@ -418,7 +418,7 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 
 bool import_streams(const char *format)
 {
-	static const char *const FORMATS[] = {"claude-code", "codex", "pi", NULL};
+	static const char *const FORMATS[] = {"claude-code", "codex", "copilot-cli", "pi", NULL};
 
 	for (size_t i = 0; format && FORMATS[i]; i++) {
 		if (strcmp(FORMATS[i], format) == 0)

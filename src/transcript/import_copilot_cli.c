@@ -32,6 +32,7 @@ struct copilot {
 	struct import *import;
 	struct builder builder;
 	struct json requests;	/* calls of the last reply, or JSON_ABSENT */
+	struct arena asked, waiting; /* that, and the results, where the file is read piece by piece */
 	size_t reply;		/* its draft */
 	struct result *results; /* that wait to be put in order */
 	size_t count, cap;
@@ -147,7 +148,17 @@ static int flush_results(struct copilot *copilot)
 			rc = write_result(copilot, &copilot->results[i]);
 	}
 	copilot->count = 0;
+	arena_reset(&copilot->waiting);
 	return rc;
+}
+
+/* A value that outlives its record. */
+static int hold_value(struct copilot *copilot, struct arena *arena, struct json *value)
+{
+	if (!copilot->import->source || value->type == JSON_ABSENT)
+		return 0;
+	value->text = arena_copy(arena, value->text, value->len);
+	return value->text ? 0 : BOBBIN_ENOMEM;
 }
 
 static int keep_result(struct copilot *copilot, const struct json *event, const struct json *data)
@@ -155,7 +166,11 @@ static int keep_result(struct copilot *copilot, const struct json *event, const 
 	if (mem_grow((void **)&copilot->results, &copilot->cap, copilot->count + 1,
 		    sizeof(*copilot->results)) < 0)
 		return BOBBIN_ENOMEM;
-	copilot->results[copilot->count++] = (struct result){*event, *data, false};
+	struct result result = {*event, *data, false};
+	if (hold_value(copilot, &copilot->waiting, &result.event) < 0)
+		return BOBBIN_ENOMEM;
+	json_get(&result.event, "data", &result.data);
+	copilot->results[copilot->count++] = result;
 	/* No reply asks for so many; a file of nothing else is not held back. */
 	return copilot->count > LIMIT_CALLS_PER_MESSAGE ? flush_results(copilot) : 0;
 }
@@ -231,7 +246,10 @@ static int read_reply(struct copilot *copilot, const struct json *event, const s
 	write_source_except(writer, data, OWN);
 	rc = end_message(copilot, event, event_id(copilot, event));
 	copilot->reply = copilot->builder.drafts.count - 1;
+	arena_reset(&copilot->asked);
 	copilot->requests = requests;
+	if (!rc)
+		rc = hold_value(copilot, &copilot->asked, &copilot->requests);
 	usage.output = import_number(data, "outputTokens");
 	return rc ? rc : builder_usage_late(&copilot->builder, copilot->reply, &usage);
 }
@@ -287,7 +305,7 @@ static const char *find_typed(const struct json *shown, const struct json *typed
 static int read_user(struct copilot *copilot, const struct json *event, const struct json *data)
 {
 	static const char *const CONTENT[] = {"content", NULL};
-	struct slice id = event_id(copilot, event);
+	struct slice id = import_hold(copilot->import, event_id(copilot, event));
 	struct json typed, shown;
 	int rc = flush_results(copilot);
 
@@ -370,7 +388,7 @@ static int read_rewind(struct copilot *copilot, const struct json *data, struct 
 
 static int leave_out(struct copilot *copilot, const struct json *type, struct place place)
 {
-	struct slice name = json_string_content(type, &copilot->import->arena);
+	struct slice name = json_string_content(type, import_scratch(copilot->import));
 
 	for (size_t i = 0; i < sizeof(LEFT_OUT) / sizeof(LEFT_OUT[0]); i++) {
 		if (slice_starts_with(name, LEFT_OUT[i].type))
@@ -405,7 +423,7 @@ static int read_event(struct copilot *copilot, const struct json *event, struct 
 	if (json_string_is(&type, "session.snapshot_rewind"))
 		return read_rewind(copilot, &data, place);
 	if (json_string_is(&type, "session.start") && !copilot->session_id.data)
-		copilot->session_id = import_string(copilot->import, &data, "sessionId");
+		copilot->session_id = import_hold(copilot->import, import_string(copilot->import, &data, "sessionId"));
 	int rc = json_string_is(&type, "assistant.usage") ? read_usage(copilot, &data) : 0;
 	return rc ? rc : leave_out(copilot, &type, place);
 }
@@ -458,6 +476,8 @@ int import_copilot_cli(struct import *import, const char *data, size_t len, stru
 		rc = finish(&copilot);
 	builder_release(&copilot.builder);
 	mem_free(copilot.results);
+	arena_release(&copilot.asked);
+	arena_release(&copilot.waiting);
 	id_table_release(&copilot.events);
 	return import_end(rc, error);
 }

@@ -120,7 +120,34 @@ def pi(make, size):
             entry("model_change", modelId="m")
 
 
-FORMATS = {"claude-code": claude_code, "codex": codex, "pi": pi}
+def copilot_cli(make, size):
+    parent, asked = None, []
+
+    def event(kind, **data):
+        nonlocal parent
+        name = make.name("e")
+        make.put(dict(type=kind, data=data, id=name, timestamp=TIME, parentId=parent))
+        parent = name
+        return name
+    event("session.start", sessionId=make.name("s"), version=1)
+    while make.size < size:
+        text = make.some()
+        asked.append(event("user.message", content=text, transformedContent="<now>x</now>\n" + text))
+        calls = [make.name("toolu_") for _ in range(make.source.randrange(4))]
+        event("assistant.message", messageId=make.name("m"), content=make.some(), outputTokens=make.number, toolRequests=[
+            dict(toolCallId=call, name="bash", arguments=dict(command=make.some(90)), type="function") for call in calls])
+        for call in reversed(calls):
+            event("tool.execution_start", toolCallId=call)
+            out = make.some()
+            event("tool.execution_complete", toolCallId=call, success=True, result=dict(content=out, detailedContent=out + "x"))
+        event("assistant.usage", inputTokens=make.number, outputTokens=2)
+        if make.source.random() < 0.03:
+            event("session.snapshot_rewind", upToEventId=make.source.choice(asked))
+        if make.source.random() < 0.02:
+            event("session.compaction_complete", summaryContent=make.some(400))
+
+
+FORMATS = {"claude-code": claude_code, "codex": codex, "copilot-cli": copilot_cli, "pi": pi}
 
 
 def log_of(scratch, report):
