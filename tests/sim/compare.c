@@ -381,12 +381,25 @@ static bool is_mixed(const struct sim_ledger *ledger, int number, struct sim_sca
 	return false;
 }
 
+/* Both the line as it was and as it became may be what was forked: the first look at the fork tells. */
+static void learn_cut(struct sim_log *known, const struct log *log)
+{
+	const struct log_info *info = log_info(log);
+
+	if (!known->cut_unknown)
+		return;
+	known->cut_unknown = false;
+	known->kept = info->forked_at;
+	snprintf(known->through, sizeof(known->through), "%.39s", info->through);
+}
+
 void sim_compare(struct sim_world *world, struct log *log, int number)
 {
 	struct sim_scan *scan = sim_room(sizeof(*scan));
 	struct sim_view *view = sim_room(sizeof(*view));
 	struct comparison *comparison = sim_room(sizeof(*comparison));
 
+	learn_cut(&world->ledger.logs[number], log);
 	*comparison = (struct comparison){.world = world, .log = log, .number = number, .view = view};
 	if (is_mixed(&world->ledger, number, scan))
 		world->mixed++;

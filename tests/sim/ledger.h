@@ -67,6 +67,7 @@ struct sim_log {
 	int parent, base;      /* logs, or -1: as its header names them */
 	uint64_t kept;
 	char through[SIM_ID_BYTES];
+	bool cut_unknown; /* its fork was not acknowledged, and somebody moved the line meanwhile */
 };
 
 struct sim_ledger {
