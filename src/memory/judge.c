@@ -242,7 +242,8 @@ static int name_relation(const struct reading *reading, const struct terms *term
 		buffer_add_slice(&relation, terms->items[i].text);
 	}
 	size_t len = utf8_truncate(relation.data, relation.len, FACT_NAME_BYTES);
-	memcpy(judgement->relation, relation.data, len);
+	if (len)
+		memcpy(judgement->relation, relation.data, len);
 	judgement->relation[len] = 0;
 	int code = buffer_error(&relation) == BOBBIN_ENOMEM ? BOBBIN_ENOMEM : 0;
 	buffer_release(&relation);
