@@ -120,7 +120,8 @@ enum bobbin_sync {
 struct bobbin_store_options {
 	size_t size;
 	int must_exist;        /* 1: do not create the folder; BOBBIN_ENOTFOUND if it is missing */
-	int read_only;         /* 1: nothing is ever written, also no folder */
+	int read_only;         /* 1: nothing is ever written, also no folder and no cache; large logs are read anew each
+				* time and kept in memory. SQLite has files of its own beside a bobbin.db that is read. */
 	int force_file_system; /* 1: accept NFS, 9p, FUSE, where locks and syncs may be empty promises */
 	int sync;              /* enum bobbin_sync, for the appends of this handle */
 };

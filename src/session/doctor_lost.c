@@ -185,7 +185,7 @@ static int tell_rules(struct lost *lost, const struct verify_result *result)
 		if (missing->source.place >= lost->path->count)
 			continue;
 		rc = faults_addf(lost->faults, "lost", lost->foreign->ids[missing->source.place], 0, 0, "",
-			"message %zu: the summary at message %zu has not the user's rule: %.*s",
+			"message %zu: the summary at message %zu lacks the user's rule: %.*s",
 			(size_t)missing->source.place + 1, lost->place + 1, shown(missing->text, 300), missing->text.data);
 	}
 	return rc;
@@ -196,7 +196,7 @@ static int tell_values(struct lost *lost)
 	if (!lost->missing)
 		return 0;
 	return faults_addf(lost->faults, "lost", lost->foreign->ids[lost->place], 0, 0, "",
-		"message %zu, a summary of messages %zu–%zu: of %zu names, paths and dates that the user wrote it has not %zu: "
+		"message %zu, a summary of messages %zu–%zu: of %zu names, paths and dates that the user wrote it lacks %zu: "
 		"%.*s%s",
 		lost->place + 1, lost->from + 1, lost->place, lost->values, lost->missing, (int)lost->named.len,
 		lost->named.data, lost->missing > VALUES_NAMED ? ", …" : "");

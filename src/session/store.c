@@ -20,6 +20,7 @@ int bobbin_store_open(const char *path, const struct bobbin_store_options *optio
 		return error_set(
 			error, BOBBIN_EINVAL, "sync is %d; it must be one of enum bobbin_sync", all.sync);
 	inner.create = !all.must_exist && !all.read_only;
+	inner.read_only = all.read_only;
 	inner.force_filesystem = all.force_file_system;
 	inner.sync = all.sync == BOBBIN_SYNC_NONE ? STORE_SYNC_NONE : STORE_SYNC_FULL;
 	bobbin_store *store = mem_alloc_zero(sizeof(*store));

@@ -57,7 +57,7 @@ static const char *contradiction(struct log *log, const struct meta *meta)
 	uint32_t head = log_head(log);
 	struct log_node node;
 
-	if (said->id[0] && strcmp(said->id, log->id) != 0)
+	if (!meta_is_of(meta, log->id))
 		return "it is another session's";
 	if (meta->log_bytes > log->index.state.position.offset)
 		return SHORTER;

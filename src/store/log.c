@@ -130,6 +130,8 @@ int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bo
 	int rc = meta_read(log->store, log->id, &meta, NULL);
 	if (rc)
 		return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : 0;
+	if (!meta_is_of(&meta, log->id))
+		return 0;
 	meta.line.id[0] = '\0';
 	if (session_line_subtract(&meta.line, &log->line, &log->unwritten))
 		session_line_merge(ret_said, &log->unwritten);

@@ -14,13 +14,15 @@
 #include "store/store_internal.h"
 #include "store/token_sums.h"
 
-int store_cache_dir(const struct store *store, bool make)
+int store_cache_dir(const struct store *store, bool write)
 {
+	if (write && store->read_only)
+		return -EROFS;
 	const struct platform *platform = store->platform;
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 	int dir = platform->open_at(platform->context, store->dir, STORE_CACHE_NAME, flags, 0);
 
-	if (dir != -ENOENT || !make)
+	if (dir != -ENOENT || !write)
 		return dir;
 	int rc = platform->make_dir_at(platform->context, store->dir, STORE_CACHE_NAME, 0700);
 	return rc < 0 && rc != -EEXIST ? rc : platform->open_at(platform->context, store->dir, STORE_CACHE_NAME, flags, 0);

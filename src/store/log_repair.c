@@ -163,7 +163,7 @@ static int make_header(struct log *log, const struct log_repair *repair, struct 
 	int rc = bytes_crc(log, &crc, error);
 
 	session_line_merge(&known, &log->unwritten);
-	if (!rc && log->header_lost && meta_read(log->store, log->id, &meta, NULL) == 0)
+	if (!rc && log->header_lost && meta_read(log->store, log->id, &meta, NULL) == 0 && meta_is_of(&meta, log->id))
 		session_line_merge(&known, &meta.line);
 	options.owner = slice_of(known.owner);
 	options.title = slice_of(known.title);

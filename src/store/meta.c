@@ -49,6 +49,11 @@ int meta_read(struct store *store, const char *id, struct meta *ret_meta, struct
 	return rc;
 }
 
+bool meta_is_of(const struct meta *meta, const char *id)
+{
+	return !meta->line.id[0] || strcmp(meta->line.id, id) == 0;
+}
+
 static void add_line(struct json_writer *writer, const char *id, const struct session_line *line)
 {
 	json_member_text(writer, "id", id);

@@ -22,6 +22,8 @@ struct meta {
 
 /* BOBBIN_ENOTFOUND if there is none that can be used, whatever the reason; BOBBIN_ENOMEM. */
 int meta_read(struct store *store, const char *id, struct meta *ret_meta, struct bobbin_error *error);
+/* It names that session, or none: else the files of two were exchanged, and it counts for nothing. */
+bool meta_is_of(const struct meta *meta, const char *id);
 int meta_write(struct store *store, const char *id, const struct meta *meta, const char *head, bool durable,
 	struct bobbin_error *error);
 

@@ -156,7 +156,7 @@ static int open_dir(struct store *store, const struct store_options *options, st
 int store_open(const struct platform *platform, const char *path, const struct store_options *options,
 	struct store **ret_store, struct bobbin_error *error)
 {
-	static const struct store_options defaults = {false, false, STORE_SYNC_FULL, 0, 0};
+	static const struct store_options defaults = {.sync = STORE_SYNC_FULL};
 	size_t len = strlen(path);
 
 	if (!options)
@@ -170,6 +170,7 @@ int store_open(const struct platform *platform, const char *path, const struct s
 	store->platform = platform;
 	store->dir = -1;
 	store->sync = options->sync;
+	store->read_only = options->read_only;
 	store->index_step = options->index_step ? options->index_step : STORE_INDEX_STEP;
 	store->index_memory = options->index_memory ? options->index_memory : STORE_INDEX_MEMORY;
 	store->catalogue_step = options->catalogue_step ? options->catalogue_step : STORE_CATALOGUE_STEP;

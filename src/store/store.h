@@ -14,7 +14,7 @@
  * Invariants: (1) every file is created with mode 0600, every folder with 0700, whatever the umask; (2) no
  * file in the store is ever opened through a symbolic link, and nothing but a regular file is; the store's
  * own path may lead through links; (3) a session id is checked by id_is_session before it becomes part of a
- * path; (4) opening and listing write nothing but caches.
+ * path; (4) opening and listing write nothing but caches, and not these in a store that is read only.
  *
  * Threads: a store may be shared between threads once it is open; handles made from it (struct log, struct
  * turn_lock) belong to one thread at a time. Handles must be closed before their store.
@@ -40,6 +40,9 @@ struct store_options {
 	bool create;	       /* make the folder (not its parents) if it is not there */
 	bool force_filesystem; /* accept NFS, 9p, FUSE and the like, whose locks and syncs cannot be relied on
 				*/
+	bool read_only;	       /* whoever reads writes no caches either (the callers refuse all else); what it
+			* knows of large logs stays in memory
+			*/
 	enum store_sync sync;  /* the default of sessions that do not say it themselves */
 	uint64_t index_step;   /* bytes of a log that may come after what its index file covers; 0:
 				* STORE_INDEX_STEP

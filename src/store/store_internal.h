@@ -11,14 +11,15 @@ struct store {
 	char *path;
 	int dir;
 	enum store_sync sync;
+	bool read_only;
 	uint64_t index_step;
 	uint32_t index_memory;
 	uint32_t catalogue_step;
 };
 
 #define STORE_CACHE_NAME ".cache"
-/* The folder of caches, or negative; it is made if `make`. */
-int store_cache_dir(const struct store *store, bool make);
+/* The folder of caches, or negative. Whoever will `write` in it finds it made, or none where the store is read only. */
+int store_cache_dir(const struct store *store, bool write);
 /* Takes all caches of a session away; its index alone. */
 void store_forget_caches(const struct store *store, const char *id);
 void store_discard_index(const struct store *store, const char *id);

@@ -181,7 +181,7 @@ static void one_word_of_a_long_fact_is_no_answer_and_what_comes_with_an_answer_m
 static void a_term_of_one_owner_is_never_another_ones(void **state)
 {
 	struct world world;
-	char owner[16];
+	char owner[32];
 	(void)state;
 
 	world_open(&world, "first");

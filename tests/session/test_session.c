@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface as a host uses it: appending, heads, edits, forks, trees, plans, and what it refuses. */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -346,6 +349,82 @@ static void edit__to_nothing_is_refused(void **state)
 	bobbin_session_close(session);
 }
 
+/* The names in a folder and below it, in no order, with their sizes and times: a sum that changes with any of them. */
+static uint64_t seen_below(const char *path)
+{
+	char below[SCRATCH_PATH_BYTES];
+	struct dirent *entry;
+	struct stat info;
+	DIR *dir = opendir(path);
+	uint64_t sum = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		assert_true((size_t)snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < sizeof(below));
+		assert_int_equal(lstat(below, &info), 0);
+		uint64_t one = 1469598103934665603u;
+		for (const char *c = entry->d_name; *c; c++)
+			one = (one ^ (unsigned char)*c) * 1099511628211u;
+		sum += one * ((uint64_t)info.st_size + 1) + (uint64_t)info.st_mtim.tv_nsec * 31 + (uint64_t)info.st_mtim.tv_sec;
+		if (S_ISDIR(info.st_mode))
+			sum += seen_below(below);
+	}
+	closedir(dir);
+	return sum;
+}
+
+/* Enough messages and sessions that somebody who may write would write an index and a catalogue. */
+static void read_only__not_even_caches_are_written(void **state)
+{
+	(void)state;
+	struct bobbin_store_options reading = BOBBIN_STORE_OPTIONS_INIT;
+	struct bobbin_session_options of = BOBBIN_SESSION_OPTIONS_INIT;
+	char path[SCRATCH_PATH_BYTES], cache[SCRATCH_PATH_BYTES + 32], name[32];
+	bobbin_session *session = open_session("main");
+	bobbin_store *only_read;
+	bobbin_list *list;
+	bobbin_plan *plan;
+	unsigned listed = 0;
+
+	for (int i = 0; i < 600; i++)
+		assert_int_equal(append(session, "{\"role\":\"user\",\"content\":\"a\"}", NULL), 0);
+	bobbin_session_close(session);
+	for (int i = 0; i < 80; i++) {
+		snprintf(name, sizeof(name), "s%d", i);
+		session = open_session(name);
+		assert_int_equal(append(session, "{\"role\":\"user\",\"content\":\"a\"}", NULL), 0);
+		bobbin_session_close(session);
+		snprintf(path, sizeof(path), "%s/%s.meta.json", scratch_path(scratch_dir, "store"), name);
+		assert_int_equal(unlink(path), 0);
+	}
+	snprintf(path, sizeof(path), "%s", scratch_path(scratch_dir, "store"));
+	snprintf(cache, sizeof(cache), "%s/.cache/main.index", path);
+	assert_int_equal(unlink(cache), 0);
+	const uint64_t before = seen_below(path);
+	reading.read_only = 1;
+	of.must_exist = 1;
+	assert_int_equal(bobbin_store_open(path, &reading, &only_read, &error), 0);
+	assert_int_equal(bobbin_list_open(only_read, NULL, &list, &error), 0);
+	while (bobbin_list_next(list))
+		listed++;
+	bobbin_list_close(list);
+	assert_int_equal(listed, 81);
+	assert_int_equal(bobbin_session_open(only_read, "main", &of, &session, &error), 0);
+	assert_int_equal(bobbin_plan_make(session, NULL, &plan, &error), 0);
+	bobbin_plan_free(plan);
+	assert_string_equal(bobbin_session_head(session), "m600");
+	bobbin_session_close(session);
+	bobbin_store_close(only_read);
+	assert_true(seen_below(path) == before);
+	assert_int_equal(access(cache, F_OK), -1);
+	/* Whoever may write does: so it was not the limits that kept the reader from it. */
+	session = open_session("main");
+	bobbin_session_close(session);
+	assert_int_equal(access(cache, F_OK), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
@@ -365,6 +444,7 @@ int main(void)
 		TEST(import__again_after_it_was_killed),
 		TEST(append__refused_first_record_leaves_no_session),
 		TEST(edit__to_nothing_is_refused),
+		TEST(read_only__not_even_caches_are_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,23 @@ static void a_lost_header__costs_no_message(void **state)
 	world_close(&world);
 }
 
+/* Two sessions' metas exchanged: nothing becomes another person's. */
+static void a_lost_header__takes_nothing_from_anothers_meta(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	damage(&world, "s.jsonl", "{\"type\":\"session\",", "{\"type\":\"sessiom\",");
+	damage(&world, "s.meta.json", "\"id\":\"s\"", "\"id\":\"t\"");
+	struct log_repair made = repair(&world, "s");
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_string_equal(line_of(log), "m1 m2 m3 m4 m5 m6");
+	assert_string_equal(log_info(log)->owner, "");
+	log_close(log);
+	world_close(&world);
+}
+
 static void fork_of(struct world *world, const char *parent, const char *child, uint64_t count)
 {
 	struct log_fork_options fork = LOG_FORK_OPTIONS_INIT;
@@ -404,6 +421,7 @@ int main(void)
 		cmocka_unit_test(a_result_whose_line_is_lost__is_marked_where_it_stood),
 		cmocka_unit_test(what_the_rules_put_right__is_written_right),
 		cmocka_unit_test(a_lost_header__costs_no_message),
+		cmocka_unit_test(a_lost_header__takes_nothing_from_anothers_meta),
 		cmocka_unit_test(a_fork_without_its_parent__becomes_a_root_that_says_so),
 		cmocka_unit_test(a_fork_whose_parent_was_changed__becomes_a_root),
 		cmocka_unit_test(a_fork_whose_parents_header_is_lost__gets_what_it_inherited),
