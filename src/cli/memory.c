@@ -282,7 +282,7 @@ static int list(const struct arguments *arguments, bobbin_memory *memory)
 static int correct(const struct arguments *arguments, bobbin_memory *memory)
 {
 	struct bobbin_error error;
-	uint64_t number;
+	uint64_t number = 0;
 	int code = read_number(arguments->words[1], &number);
 
 	if (code)
@@ -304,7 +304,7 @@ static int keep(const struct arguments *arguments, bobbin_memory *memory)
 {
 	struct bobbin_fact_added added;
 	struct bobbin_error error;
-	uint64_t number;
+	uint64_t number = 0;
 	int code = arguments->word_count == 2 ? read_number(arguments->words[1], &number)
 					      : fail_usage("keep takes one fact: f12");
 
