@@ -16,7 +16,7 @@ int row_check_text(struct slice text, struct bobbin_error *error)
 	return 0;
 }
 
-int owner_find(struct memory *memory, struct bobbin_error *error)
+int owner_find(struct memory *memory, struct owner_counts *ret_counts, struct bobbin_error *error)
 {
 	sqlite3_stmt *statement;
 	int code = memory_statement(memory, SQL_OWNER_FIND, &statement, error);
@@ -25,6 +25,12 @@ int owner_find(struct memory *memory, struct bobbin_error *error)
 		return code;
 	code = database_step(statement, error);
 	memory->owner_row = code == 1 ? sqlite3_column_int64(statement, 0) : 0;
+	if (code >= 0 && ret_counts) {
+		*ret_counts = (struct owner_counts){0};
+		if (code == 1)
+			*ret_counts = (struct owner_counts){sqlite3_column_double(statement, 1),
+				sqlite3_column_double(statement, 2), sqlite3_column_int64(statement, 3) > 0};
+	}
 	sqlite3_reset(statement);
 	return code;
 }
@@ -38,7 +44,7 @@ int owner_make(struct memory *memory, struct bobbin_error *error)
 		code = database_step(statement, error);
 		sqlite3_reset(statement);
 	}
-	return code < 0 ? code : owner_find(memory, error);
+	return code < 0 ? code : owner_find(memory, NULL, error);
 }
 
 int owner_number(struct memory *memory, uint64_t *ret_number, struct bobbin_error *error)

@@ -11,8 +11,15 @@
 /* BOBBIN_EINVAL: empty, too long, no UTF-8. */
 int row_check_text(struct slice text, struct bobbin_error *error);
 
-/* The owner's own row, which counts what is in the index: 1, 0 if there is none; it is kept in memory->owner_row. */
-int owner_find(struct memory *memory, struct bobbin_error *error);
+/* What is in the index of an owner: all 0 if there is no row. */
+struct owner_counts {
+	double facts, terms; /* terms of all facts together */
+	bool contexts;	     /* a fact has a context */
+};
+
+/* The owner's own row, which counts what is in the index: 1, 0 if there is none; it is kept in memory->owner_row. ret_counts NULL:
+ * nobody asks. */
+int owner_find(struct memory *memory, struct owner_counts *ret_counts, struct bobbin_error *error);
 /* The same, made if there is none. */
 int owner_make(struct memory *memory, struct bobbin_error *error);
 /* The next number of a fact of this owner; given out once. */

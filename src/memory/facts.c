@@ -277,7 +277,7 @@ static int keep(struct memory *memory, uint64_t number, struct arena *arena, str
 {
 	const struct platform *platform = store_platform(memory->store);
 	struct fact_row old;
-	int code = owner_find(memory, error);
+	int code = owner_find(memory, NULL, error);
 
 	if (code > 0)
 		code = row_by_number(memory, number, arena, &old, error);

@@ -52,7 +52,7 @@ static int merge_index(struct memory *memory, struct bobbin_error *error)
 static int forget(struct memory *memory, uint64_t number, struct arena *arena, struct bobbin_error *error)
 {
 	struct fact_row row;
-	int code = owner_find(memory, error);
+	int code = owner_find(memory, NULL, error);
 
 	if (code <= 0 || (code = row_by_number(memory, number, arena, &row, error)) <= 0)
 		return code;
@@ -92,7 +92,7 @@ static int correct(struct memory *memory, uint64_t number, struct slice text, st
 {
 	struct fact_row row, other;
 	uint8_t key[SHA256_BYTES];
-	int code = owner_find(memory, error);
+	int code = owner_find(memory, NULL, error);
 
 	if (code > 0)
 		code = row_by_number(memory, number, arena, &row, error);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "base/buffer.h"
+#include "memory/change.h"
 #include "memory/dates.h"
 #include "memory/phrases.h"
 #include "memory/row.h"
@@ -500,19 +501,12 @@ static int look(struct search *search, struct fact_row *rows, struct bobbin_erro
 
 static int read_owner(struct search *search, struct bobbin_error *error)
 {
-	struct memory *memory = search->memory;
-	sqlite3_stmt *statement;
-	int code = memory_statement(memory, SQL_OWNER_FIND, &statement, error);
+	struct owner_counts counts = {0};
+	int code = owner_find(search->memory, &counts, error);
 
-	if (code < 0)
-		return code;
-	code = database_step(statement, error);
-	memory->owner_row = code == 1 ? sqlite3_column_int64(statement, 0) : 0;
-	search->facts = code == 1 ? sqlite3_column_double(statement, 1) : 0;
-	search->length = code == 1 ? sqlite3_column_double(statement, 2) : 0;
-	search->contexts = code == 1 && sqlite3_column_int64(statement, 3) > 0;
-	sqlite3_reset(statement);
-	search->length = search->facts > 0 && search->length > 0 ? search->length / search->facts : 1;
+	search->facts = counts.facts;
+	search->contexts = counts.contexts;
+	search->length = counts.facts > 0 && counts.terms > 0 ? counts.terms / counts.facts : 1;
 	return code;
 }
 
