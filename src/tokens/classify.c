@@ -13,7 +13,7 @@
 #include <string.h>
 #include "base/json_string.h"
 
-static const uint8_t kind_of_byte[256] = {
+const uint8_t kind_of_byte[256] __attribute__((aligned(64))) = {
 	/* clang-format off */
 	MA, MA, MA, MA, MA, MA, MA, MA, MA, SP, NL, MA, MA, NL, MA, MA, /* 00 */
 	MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, /* 10 */

@@ -46,6 +46,7 @@ enum byte_kind {
 	FO, /* four bytes */
 	BYTE_KINDS,
 };
+extern const uint8_t kind_of_byte[256]; /* aligned for vectors */
 
 /* Of one text. */
 struct class_state {

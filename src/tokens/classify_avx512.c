@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Classes with AVX-512, 64 bytes at once and all in vectors: each byte's kind by a table of 128, the kind before it by
+ * Classes with AVX-512, 64 bytes at once and all in vectors: each byte's kind by the ASCII half of kind_of_byte, the kind before it by
  * moving the kinds up, and then the two together are a place in a table of 63 for each class. What the table of
  * classify.c says of a pair stands in those tables.
  *
@@ -20,19 +20,6 @@
 #define BYTES_AT_ONCE ((size_t)1 << 26) /* their amounts fit 32 bits */
 
 enum { BEFORE_FIRST = TA + 1, BEFORE_KINDS, PAIRS = TA * BEFORE_KINDS };
-
-static const uint8_t kind_of_ascii[128] __attribute__((aligned(64))) = {
-	/* clang-format off */
-	MA, MA, MA, MA, MA, MA, MA, MA, MA, SP, NL, MA, MA, NL, MA, MA, /* 00 */
-	MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, /* 10 */
-	SP, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, MA, /* 20 */
-	DI, DI, DI, DI, DI, DI, DI, DI, DI, DI, MA, MA, MA, MA, MA, MA, /* 30 */
-	MA, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, /* 40 */
-	UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, UP, MA, MA, MA, MA, MA, /* 50 */
-	MA, LO, LO, LO, LO, LO, LO, LO, LO, LO, RA, LO, LO, LO, LO, LO, /* 60 */
-	LO, RA, LO, LO, LO, LO, LO, LO, RA, LO, RA, MA, MA, MA, MA, MA, /* 70 */
-	/* clang-format on */
-};
 
 /* After: SP NL LO RA UP DI MA TA, a first byte. A row for each kind: SP NL LO RA UP DI MA. */
 typedef uint8_t pair_table[BLOCK] __attribute__((aligned(64)));
@@ -169,7 +156,7 @@ INLINE void count_pairs(struct flow *flow, __m512i kinds, __m512i before, uint64
 INLINE bool count_block(struct flow *flow, __m512i bytes, uint64_t valid, bool json)
 {
 	uint64_t high = _mm512_movepi8_mask(bytes), kept = valid;
-	__m512i kinds = _mm512_permutex2var_epi8(load(kind_of_ascii), bytes, load(kind_of_ascii + BLOCK));
+	__m512i kinds = _mm512_permutex2var_epi8(load(kind_of_byte), bytes, load(kind_of_byte + BLOCK));
 	__m512i first = _mm512_set1_epi8(BEFORE_FIRST), before;
 	uint64_t lead = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8((char)0xc0));
 
