@@ -7,16 +7,13 @@
 #include "base/platform.h"
 #include "store/log.h"
 #include "store/store.h"
+#include "timing.h"
 #include "tokens/counter.h"
 #include "window/window.h"
 
 extern struct bobbin_error error;
 
 void check(int rc); /* of a call that was given `error` */
-uint64_t now_ns(void);
-uint64_t *times_for(size_t runs);
-/* "NAME p50_us … p99_us …" */
-void tell(const char *what, uint64_t *times, size_t count);
 
 struct store *open_store(const char *dir, enum store_sync sync);
 struct log *make_session(struct store *store, const char *id);

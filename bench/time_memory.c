@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/platform.h"
 #include "memory/row.h"
+#include "timing.h"
 #include <bobbin.h>
 
 #define OWNER "ana"
@@ -50,25 +50,6 @@ static void *must(void *made)
 	return made;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return left < right ? -1 : left > right;
-}
-
-static void tell(const char *what, uint64_t *times, size_t count)
-{
-	qsort(times, count, sizeof *times, compare);
-	printf("%s p50_us %.1f p99_us %.1f\n", what, (double)times[count / 2] / 1e3, (double)times[count * 99 / 100] / 1e3);
-}
-
 static struct store *open_store(const char *dir)
 {
 	struct store_options options = {.create = true, .sync = STORE_SYNC_FULL};
@@ -88,16 +69,6 @@ static struct memory *open_memory(struct store *store, const char *owner, bool d
 }
 
 /* ---- Many facts ---- */
-
-static uint64_t seed = 0x9e3779b97f4a7c15u;
-
-static uint64_t next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
 
 /* How often words occur follows Zipf's law, as Mandelbrot bent it for the most frequent. */
 static unsigned next_word(void)
@@ -199,7 +170,7 @@ static void time_add(const char *dir, size_t runs)
 	struct store *store = open_store(dir);
 	struct memory *memory = open_memory(store, OWNER, true);
 	uint64_t *times = must(calloc(runs, sizeof *times));
-	seed = now_ns() | 1;
+	seed_random(now_ns() | 1);
 	for (size_t run = 0; run < runs; run++) {
 		unsigned words[FACT_WORDS];
 		char text[256];

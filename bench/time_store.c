@@ -31,7 +31,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "store_bench.h"
@@ -49,52 +48,7 @@ void check(int rc)
 	exit(1);
 }
 
-uint64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return left < right ? -1 : left > right;
-}
-
-void tell(const char *what, uint64_t *times, size_t count)
-{
-	qsort(times, count, sizeof(*times), compare);
-	printf("%s p50_us %.1f p99_us %.1f\n", what, (double)times[count / 2] / 1e3,
-		(double)times[count * 99 / 100] / 1e3);
-}
-
-static uint64_t processor_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-uint64_t *times_for(size_t runs)
-{
-	uint64_t *times = calloc(runs ? runs : 1, sizeof(*times));
-	if (!times)
-		exit(1);
-	return times;
-}
-
 /* ---- Making ---- */
-
-static uint64_t seed = 0x9e3779b97f4a7c15u;
-
-static uint64_t next_random(void)
-{
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
-}
 
 static double uniform(void)
 {
@@ -304,7 +258,7 @@ static void time_rebuild(const char *dir, size_t runs)
 	getrusage(RUSAGE_SELF, &usage);
 	printf("rebuild peak_kib %ld\n", usage.ru_maxrss);
 	tell("rebuild", times, runs);
-	qsort(processor, runs, sizeof(*processor), compare);
+	sort_times(processor, runs);
 	printf("rebuild cpu_us %.1f\n", (double)processor[runs / 2] / 1e3);
 	free(processor);
 	free(times);

@@ -8,8 +8,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "timing.h"
 #include "window/window.h"
 
 #define RUNS 5001
@@ -64,19 +64,6 @@ static void fill(struct line *line, struct path *path)
 	}
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-	return left < right ? -1 : left > right;
-}
-
 static int measure(size_t count, uint64_t window)
 {
 	static uint64_t times[RUNS];
@@ -102,7 +89,7 @@ static int measure(size_t count, uint64_t window)
 		}
 		times[run] = now_ns() - start;
 	}
-	qsort(times, RUNS, sizeof(times[0]), compare);
+	sort_times(times, RUNS);
 	printf("%zu %llu %llu %llu %llu %zu\n", count, (unsigned long long)line.asked,
 		(unsigned long long)times[RUNS / 2], (unsigned long long)times[0],
 		(unsigned long long)times[RUNS * 99 / 100], count - plan.cut);
