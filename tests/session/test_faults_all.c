@@ -16,7 +16,7 @@
 
 #include <errno.h>
 #include "session/handles.h"
-#include "support/fail.h"
+#include "support/failure.h"
 #include "support/scratch.h"
 #include "support/soak.h"
 #include "whole.h"
@@ -258,38 +258,10 @@ static const struct operation {
 
 /* ---- What fails ---- */
 
-enum failure { ALLOCATION, ALLOCATIONS, CALL_EIO, CALL_ENOSPC, CALLS, FAILURES };
-
-static void start(struct world *world, enum failure failure, uint64_t nth)
-{
-	if (failure == ALLOCATION)
-		fail_alloc_start(nth);
-	else if (failure == ALLOCATIONS)
-		fail_alloc_start_from(nth);
-	else {
-		fail_platform_plan(&world->platform, CALL_ANY, nth, failure == CALL_ENOSPC ? ENOSPC : EIO);
-		world->platform.fail_after = failure == CALLS;
-	}
-}
-
-/* Whether anything failed. */
-static bool stop(struct world *world, enum failure failure)
-{
-	if (failure == ALLOCATION || failure == ALLOCATIONS) {
-		struct fail_alloc_report report = fail_alloc_stop();
-		assert_int_equal(report.live, 0);
-		return report.failed;
-	}
-	bool failed = world->platform.failed;
-	world->platform.fail_after = false;
-	fail_platform_heal(&world->platform);
-	return failed;
-}
-
 /* Answers that a failure explains: what cannot be read may refer to what is to be deleted, or not be what it was. */
 static bool is_explained(enum failure failure, int rc)
 {
-	if (failure == ALLOCATION || failure == ALLOCATIONS)
+	if (failure_is_of_memory(failure))
 		return rc == BOBBIN_ENOMEM;
 	return rc == BOBBIN_EIO || rc == BOBBIN_EUNKNOWN || rc == BOBBIN_EREFUSED || rc == BOBBIN_ECORRUPT ||
 	       (failure == CALL_ENOSPC && rc == BOBBIN_ENOSPC);
@@ -350,9 +322,9 @@ static void try_one(const struct operation *operation, enum failure failure, uin
 
 	prepare(&world);
 	int64_t open_files = world.platform.open_files;
-	start(&world, failure, nth);
+	failure_start(&world.platform, failure, nth);
 	int rc = run_once(operation, &world);
-	*ret_failed = stop(&world, failure);
+	*ret_failed = failure_stop(&world.platform, failure);
 	if (rc && !is_explained(failure, rc))
 		print_message("%s, failure %d at %lu: %d\n", operation->name, (int)failure, (unsigned long)nth, rc);
 	assert_true(rc == 0 || is_explained(failure, rc));
@@ -419,7 +391,7 @@ static void faults__a_repair_takes_nothing_away_that_it_could_not_look_at(void *
 		char *before = whole_store(world.store);
 		fail_platform_plan(&world.platform, CALL_INFO_AT, nth, EIO);
 		run_once(&(struct operation){"repair the store", do_repair_store}, &world);
-		failed = stop(&world, CALL_EIO);
+		failed = failure_stop(&world.platform, CALL_EIO);
 		char *after = whole_store(world.store);
 		assert_text("repair the store", after, before);
 		free(before);

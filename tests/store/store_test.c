@@ -24,6 +24,22 @@ void world_open(struct world *world, enum store_sync sync)
 	memmove(world->dir, path, strlen(path) + 1);
 }
 
+void world_open_indexed(struct world *world)
+{
+	world_open(world, STORE_SYNC_FULL);
+	store_close(world->store);
+	world->platform.skip_sync = true;
+	struct store_options options = {.create = true, .force_filesystem = true, .index_step = 1};
+	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
+}
+
+void world_stop_indexing(struct world *world)
+{
+	store_close(world->store);
+	struct store_options options = {.force_filesystem = true, .sync = STORE_SYNC_FULL};
+	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
+}
+
 void world_close(struct world *world)
 {
 	store_close(world->store);

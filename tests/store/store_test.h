@@ -26,6 +26,10 @@ struct world {
 };
 
 void world_open(struct world *world, enum store_sync sync);
+/* One whose index files are written at every append, and whose syncs cost nothing. */
+void world_open_indexed(struct world *world);
+/* From here on caches are read, and written only when it is worth while: what is asked stays short. */
+void world_stop_indexing(struct world *world);
 void world_close(struct world *world);
 
 struct log *world_create(struct world *world, const char *id);

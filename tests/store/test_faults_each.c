@@ -8,6 +8,7 @@
  * An operation opens what it needs and closes it again, so that all of that fails, too.
  */
 #include "store_test.h"
+#include "support/failure.h"
 #include "transcript/path.h"
 
 #include <errno.h>
@@ -553,43 +554,13 @@ static const struct operation {
 
 /* ---- What fails ---- */
 
-enum failure { ALLOCATION, ALLOCATIONS, CALL_EIO, CALL_ENOSPC, CALLS, FAILURES };
-
-static void start(struct world *world, enum failure failure, uint64_t nth)
-{
-	switch (failure) {
-	case ALLOCATION:
-		fail_alloc_start(nth);
-		break;
-	case ALLOCATIONS:
-		fail_alloc_start_from(nth);
-		break;
-	default:
-		fail_platform_plan(&world->platform, CALL_ANY, nth, failure == CALL_ENOSPC ? ENOSPC : EIO);
-		world->platform.fail_after = failure == CALLS;
-	}
-}
-
-/* Whether anything failed. */
-static bool stop(struct world *world, enum failure failure)
-{
-	if (failure == ALLOCATION || failure == ALLOCATIONS) {
-		struct fail_alloc_report report = fail_alloc_stop();
-		assert_int_equal(report.live, 0);
-		return report.failed;
-	}
-	bool failed = world->platform.failed;
-	fail_platform_heal(&world->platform);
-	return failed;
-}
-
 /* Answers that a failure explains. Being refused may come instead of failing: what cannot be read may refer
  * to it. */
 static bool is_explained(const struct operation *operation, enum failure failure, int rc)
 {
 	if (rc == operation->answer)
 		return true;
-	if (failure == ALLOCATION || failure == ALLOCATIONS)
+	if (failure_is_of_memory(failure))
 		return rc == BOBBIN_ENOMEM;
 	return rc == BOBBIN_EIO || rc == BOBBIN_EUNKNOWN || (failure == CALL_ENOSPC && rc == BOBBIN_ENOSPC) ||
 	       (rc == BOBBIN_EREFUSED && (operation->run == do_delete || operation->run == do_delete_fork));
@@ -606,9 +577,9 @@ static void try_one(const struct operation *operation, enum failure failure, uin
 
 	prepare(&world);
 	int64_t open_files = world.platform.open_files;
-	start(&world, failure, nth);
+	failure_start(&world.platform, failure, nth);
 	int rc = operation->run(&world);
-	*ret_failed = stop(&world, failure);
+	*ret_failed = failure_stop(&world.platform, failure);
 	if (!is_explained(operation, failure, rc))
 		print_message(
 			"%s, failure %d at %lu: %d\n", operation->name, (int)failure, (unsigned long)nth, rc);

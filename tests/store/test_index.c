@@ -134,24 +134,6 @@ static void assert_dump(struct log *log, const char *expected)
 
 /* ---- Sessions to ask ---- */
 
-/* A store whose index files are written at every append. */
-static void world_open_indexing(struct world *world)
-{
-	world_open(world, STORE_SYNC_FULL);
-	store_close(world->store);
-	world->platform.skip_sync = true;
-	struct store_options options = {.create = true, .force_filesystem = true, .index_step = 1};
-	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
-}
-
-/* A store that reads index files and does not write any: what is asked stays short. */
-static void world_stop_indexing(struct world *world)
-{
-	store_close(world->store);
-	struct store_options options = {.force_filesystem = true, .sync = STORE_SYNC_FULL};
-	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
-}
-
 /* One of everything. */
 static void talk(struct log *log, const char *name)
 {
@@ -236,7 +218,7 @@ static void index__answers_as_the_log_does(void **state)
 	(void)state;
 	struct world world;
 	char *with[3];
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	make_family(&world);
 	for (size_t i = 0; i < 3; i++) {
 		struct log *log = world_log(&world, FAMILY[i], LOG_READ);
@@ -262,7 +244,7 @@ static void index__is_gone_on_from(void **state)
 {
 	(void)state;
 	struct world world;
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	make_family(&world);
 	struct log *log = world_log(&world, "main", LOG_WRITE), *reader = world_log(&world, "main", LOG_READ);
 	assert_true(has_index(log));
@@ -292,7 +274,7 @@ static void index__of_many_chunks(void **state)
 	(void)state;
 	struct world world;
 	char record[256];
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	struct log *log = world_create(&world, "main");
 	for (int i = 0; i < 450; i++) {
 		snprintf(record, sizeof(record),
@@ -322,7 +304,7 @@ static void index__of_many_chunks(void **state)
 /* A small one, for what is tried at every byte. */
 static char *make_small(struct world *world, char **ret_index, size_t *ret_len)
 {
-	world_open_indexing(world);
+	world_open_indexed(world);
 	struct log *log = world_create(world, "main");
 	say(log, "user", "hello");
 	add(log,
@@ -428,7 +410,7 @@ static void index__taken_away_while_it_is_used(void **state)
 		struct world world;
 		size_t len;
 		char *expected[3];
-		world_open_indexing(&world);
+		world_open_indexed(&world);
 		make_family(&world);
 		char *index = scratch_read(world.dir, MAIN_INDEX, &len);
 		for (size_t i = 0; i < 3; i++) {
@@ -596,7 +578,7 @@ static void index__covers_only_what_was_synced(void **state)
 {
 	(void)state;
 	struct world world;
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
 	struct log *log;
 	options.id = slice_of("main");
@@ -675,7 +657,7 @@ static void index__nth_failure_while_it_is_written(void **state)
 {
 	(void)state;
 	struct world world;
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	struct log *log = world_create(&world, "main");
 	for (int i = 0; i < 20; i++)
 		say(log, "user", "hello");
@@ -711,7 +693,7 @@ static void index__stops_where_a_sync_failed(void **state)
 	(void)state;
 	struct world world;
 	struct bobbin_error error = {0};
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	struct log *log = world_create(&world, "main"), *other = world_log(&world, "main", LOG_WRITE);
 	say(log, "user", "synced");
 	fail_platform_plan(&world.platform, CALL_SYNC_DATA, 1, EIO);
@@ -754,7 +736,7 @@ static void index__opened_between_a_failed_sync_and_its_mark(void **state)
 	(void)state;
 	struct world world;
 	struct bobbin_error error = {0};
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "synced");
 	int (*sync_data)(void *, int) = world.platform.table.sync_data;
@@ -774,7 +756,7 @@ static void index__deleted_with_its_session(void **state)
 {
 	(void)state;
 	struct world world;
-	world_open_indexing(&world);
+	world_open_indexed(&world);
 	struct log *log = world_create(&world, "main");
 	talk(log, "main");
 	log_close(log);

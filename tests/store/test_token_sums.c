@@ -108,24 +108,6 @@ static void assert_session(struct world *world, const char *id)
 	log_close(log);
 }
 
-/* A store whose logs have index files, and whose syncs cost nothing. */
-static void world_open_indexed(struct world *world)
-{
-	world_open(world, STORE_SYNC_FULL);
-	store_close(world->store);
-	world->platform.skip_sync = true;
-	struct store_options options = {.create = true, .force_filesystem = true, .index_step = 1};
-	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
-}
-
-/* From here on files are written when it is worth while. */
-static void world_stop_indexing(struct world *world)
-{
-	store_close(world->store);
-	struct store_options options = {.force_filesystem = true, .sync = STORE_SYNC_FULL};
-	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
-}
-
 static void say_much(struct log *log, unsigned count)
 {
 	char text[64];
