@@ -2,7 +2,6 @@
 /* See http.h. One multi handle holds one transfer, so that curl_multi_poll can be woken for it alone. */
 #include "model/http.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "model/curl.h"
 #include "model/pollable.h"
 
 #define NS_PER_MS 1000000
@@ -21,6 +21,7 @@
 
 struct exchange {
 	const struct platform *platform;
+	const struct curl_functions *curl;
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
@@ -62,7 +63,8 @@ int64_t http_retry_after_ms(struct slice value, int64_t realtime_ns)
 		return delay;
 	memcpy(text, value.data, value.len);
 	text[value.len] = '\0';
-	time_t date = curl_getdate(text, NULL);
+	const struct curl_functions *curl = curl_load(NULL); /* there already, but in a test */
+	time_t date = curl ? curl->getdate(text, NULL) : -1;
 	if (date < 0)
 		return -1;
 	int64_t until_ms = (int64_t)date * MS_PER_S - realtime_ns / NS_PER_MS;
@@ -115,7 +117,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
 		return len;
 	}
 	if (line.len == 0) {
-		curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
+		exchange->curl->easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
 		exchange->head.status = (int)status;
 		exchange->has_head = status >= 200;
 		return len;
@@ -163,10 +165,10 @@ static curl_socket_t on_open(void *context, curlsocktype purpose, struct curl_so
 }
 
 #define SET(option, value)                                                                                   \
-	if (curl_easy_setopt(easy, option, value) != CURLE_OK)                                               \
+	if (exchange->curl->easy_setopt(exchange->easy, option, value) != CURLE_OK)                          \
 	return false
 
-static bool set_manners(CURL *easy, const char *url)
+static bool set_manners(const struct exchange *exchange, const char *url)
 {
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -193,7 +195,7 @@ static bool set_manners(CURL *easy, const char *url)
 	return true;
 }
 
-static bool set_request(CURL *easy, struct exchange *exchange, const struct wire_request *request)
+static bool set_request(struct exchange *exchange, const struct wire_request *request)
 {
 	SET(CURLOPT_URL, request->url);
 	SET(CURLOPT_HTTPHEADER, exchange->headers);
@@ -214,7 +216,7 @@ static bool set_request(CURL *easy, struct exchange *exchange, const struct wire
 
 static bool add_header(struct exchange *exchange, const char *line)
 {
-	struct curl_slist *longer = curl_slist_append(exchange->headers, line);
+	struct curl_slist *longer = exchange->curl->slist_append(exchange->headers, line);
 	if (longer)
 		exchange->headers = longer;
 	return longer;
@@ -222,8 +224,8 @@ static bool add_header(struct exchange *exchange, const char *line)
 
 static bool set_up(struct exchange *exchange, const struct wire_request *request)
 {
-	exchange->multi = curl_multi_init();
-	exchange->easy = curl_easy_init();
+	exchange->multi = exchange->curl->multi_init();
+	exchange->easy = exchange->curl->easy_init();
 	if (!exchange->multi || !exchange->easy)
 		return false;
 	if (!add_header(exchange, "Content-Type: application/json") ||
@@ -233,18 +235,18 @@ static bool set_up(struct exchange *exchange, const struct wire_request *request
 		if (!add_header(exchange, *line))
 			return false;
 	}
-	return set_manners(exchange->easy, request->url) && set_request(exchange->easy, exchange, request) &&
-	       curl_multi_add_handle(exchange->multi, exchange->easy) == CURLM_OK;
+	return set_manners(exchange, request->url) && set_request(exchange, request) &&
+	       exchange->curl->multi_add_handle(exchange->multi, exchange->easy) == CURLM_OK;
 }
 
 static void http_end(void *state)
 {
 	struct exchange *exchange = state;
 	if (exchange->multi && exchange->easy)
-		curl_multi_remove_handle(exchange->multi, exchange->easy);
-	curl_easy_cleanup(exchange->easy);
-	curl_multi_cleanup(exchange->multi);
-	curl_slist_free_all(exchange->headers);
+		exchange->curl->multi_remove_handle(exchange->multi, exchange->easy);
+	exchange->curl->easy_cleanup(exchange->easy);
+	exchange->curl->multi_cleanup(exchange->multi);
+	exchange->curl->slist_free_all(exchange->headers);
 	buffer_release(&exchange->received);
 	pollable_release(&exchange->pollable);
 	mem_free(exchange);
@@ -254,9 +256,13 @@ static int http_begin(
 	void *context, const struct wire_request *request, void **ret_exchange, struct bobbin_error *error)
 {
 	(void)context;
+	const struct curl_functions *curl = curl_load(error);
+	if (!curl)
+		return BOBBIN_EUNSUPPORTED;
 	struct exchange *exchange = mem_alloc_zero(sizeof(*exchange));
 	if (!exchange)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory sending a request");
+	exchange->curl = curl;
 	exchange->platform = request->platform;
 	exchange->host = request->host;
 	exchange->request_bytes = request->body.len;
@@ -275,10 +281,10 @@ static int http_begin(
 static int perform(struct exchange *exchange)
 {
 	int running, left;
-	CURLMcode rc = curl_multi_perform(exchange->multi, &running);
+	CURLMcode rc = exchange->curl->multi_perform(exchange->multi, &running);
 	if (rc == CURLM_OUT_OF_MEMORY)
 		return BOBBIN_ENOMEM;
-	CURLMsg *message = curl_multi_info_read(exchange->multi, &left);
+	CURLMsg *message = exchange->curl->multi_info_read(exchange->multi, &left);
 	if (rc != CURLM_OK || (message && message->msg == CURLMSG_DONE)) {
 		exchange->finished = true;
 		exchange->result = rc == CURLM_OK ? message->data.result : CURLE_FAILED_INIT;
@@ -298,7 +304,7 @@ static int wait_ms(int64_t wait_ns)
 static const char *words_of(const struct exchange *exchange, bool *ret_retry)
 {
 	long os_error = 0;
-	curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &os_error);
+	exchange->curl->easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &os_error);
 	*ret_retry = true;
 	switch (exchange->result) {
 	case CURLE_COULDNT_RESOLVE_HOST:
@@ -388,7 +394,7 @@ static bool give(struct exchange *exchange, struct wire_piece *ret_piece)
 static int give_nothing(const struct exchange *exchange)
 {
 	long due = -1;
-	curl_multi_timeout(exchange->multi, &due);
+	exchange->curl->multi_timeout(exchange->multi, &due);
 	pollable_set_timer(&exchange->pollable, due);
 	return BOBBIN_ETIMEOUT;
 }
@@ -411,7 +417,7 @@ static int http_next(void *state, int64_t wait_ns, struct wire_piece *ret_piece)
 		return rc;
 	if (give(exchange, ret_piece))
 		return 0;
-	if (wait_ns <= 0 || curl_multi_poll(exchange->multi, NULL, 0, wait_ms(wait_ns), NULL) != CURLM_OK)
+	if (wait_ns <= 0 || exchange->curl->multi_poll(exchange->multi, NULL, 0, wait_ms(wait_ns), NULL) != CURLM_OK)
 		return give_nothing(exchange);
 	rc = perform(exchange);
 	if (rc < 0)
@@ -427,7 +433,7 @@ static int64_t http_moved_ns(const void *state)
 static void http_wake(void *state)
 {
 	const struct exchange *exchange = state;
-	curl_multi_wakeup(exchange->multi);
+	exchange->curl->multi_wakeup(exchange->multi);
 	pollable_wake(&exchange->pollable);
 }
 
