@@ -355,7 +355,7 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 	if (len > LIMIT_IMPORT_BYTES)
 		return error_set(error, BOBBIN_ELIMIT, "a transcript of %zu bytes; %u can be read", len,
 			LIMIT_IMPORT_BYTES);
-	size_t second = second_document(data, len);
+	size_t second = import_has_many(data, len) ? 0 : second_document(data, len);
 	if (second)
 		return error_set_at(error, BOBBIN_EINPUT, import_line_of(data, second), second,
 			"it holds more than one JSON document, and the second begins in line %llu: make a file of each, or one "
@@ -378,14 +378,17 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 	return import_end(rc ? rc : import_tell_keys(ret_import), error);
 }
 
-/* Readers ask for many small texts, and one that is missing is no fault of a file: whether memory ran out anywhere on
- * the way is looked at here, so that no message is left out for it in silence. */
+/* The mark that some editors put before UTF-8 is no part of the text. */
+static size_t mark_bytes(const char *data, size_t len)
+{
+	return len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
 /* All of a file. */
 static int read_whole(const char *format, const char *data, size_t len, struct import *import, struct bobbin_error *error)
 {
 	const char *wide = wide_encoding(data, len);
-	/* The mark that some editors put before UTF-8 is no part of the text. */
-	size_t mark = len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	size_t mark = mark_bytes(data, len);
 
 	if (wide)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0,
@@ -398,6 +401,8 @@ static int read_whole(const char *format, const char *data, size_t len, struct i
 	return rc;
 }
 
+/* Readers ask for many small texts, and one that is missing is no fault of a file: whether memory ran out anywhere on
+ * the way is looked at here, so that no message is left out for it in silence. */
 int import_read_to(const char *format, const char *data, size_t len, const struct import_sink *sink,
 	struct import *ret_import, struct bobbin_error *error)
 {
@@ -427,9 +432,6 @@ bool import_streams(const char *format)
 	return false;
 }
 
-/* What a file of lines is told by. */
-#define HEAD_BYTES (4u << 20)
-
 static int read_part(const struct import_source *source, size_t len, char **ret_data, size_t *ret_len,
 	struct bobbin_error *error)
 {
@@ -456,6 +458,9 @@ static int read_part(const struct import_source *source, size_t len, char **ret_
 /* A large file of lines, of a format that can be read piece by piece: its reader; else NULL. */
 static const struct reader *streaming_reader(const char *format, const char *head, size_t len)
 {
+	size_t mark = wide_encoding(head, len) ? len : mark_bytes(head, len);
+	head += mark;
+	len -= mark;
 	if (!import_has_many(head, len))
 		return NULL;
 	const char *name = format ? format : detect(head, len);
@@ -483,7 +488,8 @@ static int read_streaming(const struct reader *reader, const struct import_sourc
 static int read_file(const char *format, const struct import_source *source, const struct import_spill *spill,
 	struct import *import, struct bobbin_error *error)
 {
-	size_t len, part = source->size < HEAD_BYTES ? (size_t)source->size : HEAD_BYTES;
+	size_t len, head = source->head_bytes ? source->head_bytes : IMPORT_HEAD_BYTES;
+	size_t part = source->size < head ? (size_t)source->size : head;
 	const struct reader *reader = NULL;
 	char *data;
 	int rc = read_part(source, part, &data, &len, error);

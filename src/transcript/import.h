@@ -41,12 +41,17 @@ struct import_conversation {
 	size_t head;                     /* the record at which the head stands in the end; SIZE_MAX: there is none */
 };
 
-/* A file that is read piece by piece. `read_at`: bytes read, 0 at the end, or a negative code. */
+/* A file that is read piece by piece. `read_at`: bytes read, 0 at the end, or a negative code. The last two are for tests, which
+ * want pieces in small files, too. */
 struct import_source {
 	void *context;
 	uint64_t size;
 	ssize_t (*read_at)(void *context, void *data, size_t len, uint64_t offset);
+	size_t head_bytes;  /* a file of no more is read whole; 0: IMPORT_HEAD_BYTES */
+	size_t piece_bytes; /* what is read at once; 0: IMPORT_PIECE_BYTES */
 };
+#define IMPORT_HEAD_BYTES (4u << 20)
+#define IMPORT_PIECE_BYTES (1u << 20)
 
 /* Who takes the records as they are made, conversation by conversation, so that nobody holds them. A function returns 0 or a
  * negative code, which ends the import; it has said in `error` why. */

@@ -157,10 +157,10 @@ struct slice import_string(struct import *import, const struct json *object, con
 	return json_string_content(&value, import_scratch(import));
 }
 
-/* A byte order mark is no content. */
+/* A byte order mark is no content. Of a file that is in memory the front door has taken it off. */
 static void skip_mark(struct import_lines *lines)
 {
-	if (lines->base == 0 && lines->len >= 3 && memcmp(lines->data, "\xef\xbb\xbf", 3) == 0)
+	if (lines->import->source && lines->base == 0 && lines->len >= 3 && memcmp(lines->data, "\xef\xbb\xbf", 3) == 0)
 		lines->at = lines->line_end = 3;
 }
 
@@ -169,7 +169,6 @@ void import_lines_init(struct import_lines *lines, struct import *import, const 
 	*lines = (struct import_lines){.import = import, .data = data, .len = len, .whole = !import->source};
 	if (import->source)
 		lines->len = 0;
-	skip_mark(lines);
 }
 
 uint64_t import_line_of(const char *data, uint64_t offset)
@@ -189,13 +188,16 @@ static int lines_fault(struct import_lines *lines, size_t offset, const char *me
 		lines->import, (struct place){lines->line, offset}, "not a whole JSON record: %s", message);
 }
 
-#define WINDOW_BYTES (1u << 20)
+static size_t piece_bytes(const struct import *import)
+{
+	return import->source->piece_bytes ? import->source->piece_bytes : IMPORT_PIECE_BYTES;
+}
 
 /* More of the file behind what is not read yet. 0, BOBBIN_ENOMEM, BOBBIN_ELIMIT, or what the source says. */
 static int lines_refill(struct import_lines *lines)
 {
 	struct import *import = lines->import;
-	size_t rest = lines->len - lines->at, cap = import->window_cap;
+	size_t rest = lines->len - lines->at, cap = import->window_cap, piece = piece_bytes(import);
 
 	if (rest > LIMIT_LINE_BYTES)
 		return error_set_at(&import->sink_error, BOBBIN_ELIMIT, lines->line + 1, lines->base + lines->at,
@@ -203,8 +205,8 @@ static int lines_refill(struct import_lines *lines)
 			(unsigned long long)lines->line + 1, LIMIT_LINE_BYTES);
 	if (rest)
 		memmove(import->window, lines->data + lines->at, rest);
-	if (cap - rest < WINDOW_BYTES / 2) {
-		char *larger = mem_realloc(import->window, cap = cap ? cap * 2 : WINDOW_BYTES);
+	if (cap - rest < (piece + 1) / 2) {
+		char *larger = mem_realloc(import->window, cap = cap ? cap * 2 : piece);
 		if (!larger)
 			return BOBBIN_ENOMEM;
 		import->window = larger;
@@ -284,36 +286,66 @@ static void note_opening(struct import_lines *lines, const char *record, const c
 	lines->opening_lens[lines->opening_count++] = opening;
 }
 
-/* The first line is torn: how records begin, the next lines tell. */
-static void look_ahead(struct import_lines *lines)
-{
-	const char *end = lines->data + lines->len, *at = lines->data + lines->line_end;
+#define LOOK_AHEAD_LINES 4
 
-	for (int ahead = 0; ahead < 4 && at < end; ahead++) {
-		const char *next = memchr(at + 1, '\n', (size_t)(end - at) - 1);
-		note_opening(lines, at + 1, next ? next : end);
-		at = next ? next : end;
+/* The bytes of the file from an offset on: those in memory, or a piece of the source in `room`. */
+static ssize_t peek(const struct import_lines *lines, uint64_t offset, char *room, size_t len, const char **ret_bytes)
+{
+	const struct import_source *source = lines->import->source;
+
+	*ret_bytes = source ? room : lines->data + offset;
+	return source ? source->read_at(source->context, room, len, offset) : (ssize_t)(lines->len - offset);
+}
+
+/* The first line is torn: how records begin, the next lines tell. They are read beside the window, which may end anywhere. */
+static int look_ahead(struct import_lines *lines)
+{
+	char room[4096], start[LINES_OPENING_BYTES + 1];
+	uint64_t offset = lines->base + lines->line_end;
+	size_t len = 0;
+	int line = 0; /* behind the torn one */
+	const char *bytes;
+	ssize_t got;
+
+	while (line <= LOOK_AHEAD_LINES && (got = peek(lines, offset, room, sizeof(room), &bytes)) != 0) {
+		if (got < 0)
+			return error_set(&lines->import->sink_error, (int)got, "the file cannot be read");
+		for (ssize_t i = 0; i < got && line <= LOOK_AHEAD_LINES; i++) {
+			if (bytes[i] != '\n') {
+				if (len < sizeof(start))
+					start[len++] = bytes[i];
+				continue;
+			}
+			note_opening(lines, start, start + len);
+			len = 0;
+			line++;
+		}
+		offset += (uint64_t)got;
 	}
+	if (line <= LOOK_AHEAD_LINES)
+		note_opening(lines, start, start + len);
+	return 0;
 }
 
 /* Places in one torn line at which a record may begin again. */
 #define RESUME_TRIES 64
 
 /* Looks behind a torn record for one that is whole and is followed by the end of the line or by another. It must begin as the
- * torn one or as records of this file do, so that an object inside the torn record is not taken for one. */
-static bool lines_resume(struct import_lines *lines, size_t torn, struct json *ret_value)
+ * torn one or as records of this file do, so that an object inside the torn record is not taken for one. 1: found, 0, or an error. */
+static int lines_resume(struct import_lines *lines, size_t torn, struct json *ret_value)
 {
 	const char *start = lines->data + torn, *end = lines->data + lines->line_end;
 	size_t opening = opening_of(start, end), used;
 	bool garbage = start[0] != '{'; /* NULs or text before a record */
 
 	const char *from = garbage ? start : start + 1;
-	if (!lines->opening_count)
-		look_ahead(lines);
+	int rc = lines->opening_count ? 0 : look_ahead(lines);
+	if (rc < 0)
+		return rc;
 	for (int tries = 0; tries < RESUME_TRIES; from++) {
 		from = memchr(from, '{', (size_t)(end - from));
 		if (!from)
-			return false;
+			return 0;
 		size_t own = opening_of(from, end);
 		bool alike = (opening && own == opening && memcmp(from, start, own) == 0) ||
 			     opens_like_a_record(lines, from, own) || (garbage && !lines->opening_count);
@@ -327,10 +359,10 @@ static bool lines_resume(struct import_lines *lines, size_t torn, struct json *r
 			next++;
 		if (next == end || *next == '{') {
 			lines->at = (size_t)(from + used - lines->data);
-			return true;
+			return 1;
 		}
 	}
-	return false;
+	return 0;
 }
 
 int import_lines_next(struct import_lines *lines, struct json *ret_value, struct place *ret_place)
@@ -348,8 +380,11 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 		lines->at = rc ? lines->line_end : start + used;
 		if (rc && lines_fault(lines, start + fault.offset, fault.message) < 0)
 			return BOBBIN_ENOMEM;
-		if (rc && !lines_resume(lines, start, ret_value))
+		if (rc && (rc = lines_resume(lines, start, ret_value)) <= 0) {
+			if (rc < 0)
+				return rc;
 			continue;
+		}
 		*ret_place = (struct place){lines->line, lines->base + (uint64_t)(ret_value->text - lines->data)};
 		lines->values++;
 		note_opening(lines, ret_value->text, ret_value->text + ret_value->len);

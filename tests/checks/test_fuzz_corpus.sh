@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every input that fuzzing has kept (fuzz/corpus/NAME) goes through its target again. TAP.
+# Every input that fuzzing has kept (fuzz/corpus/NAME) goes through its target again, and every reader is a target. TAP.
 set -u
 cd "${BOBBIN_SOURCE:-$(dirname "$0")/../..}" || exit 1
 build=${BOBBIN_BUILD:-build}
@@ -18,4 +18,18 @@ for target in fuzz/fuzz_*.c; do
 	fi
 	rm -f "$log"
 done
+
+# The formats as the command names them: two blanks, the name, what it is.
+count=$((count + 1))
+formats=$("$build/bobbin" help import | sed -n '/^Formats/,/^$/s/^  \([a-z][a-z-]*\)  *[A-Za-z].*/\1/p')
+targets=$(tools/run-fuzz --list)
+missing=
+for format in $formats; do
+	echo "$targets" | grep -qx "import/$format" || missing="$missing $format"
+done
+if [ "$(echo "$formats" | wc -l)" -ge 20 ] && [ -z "$missing" ]; then
+	echo "ok $count - each format of help import is a target"
+else
+	echo "not ok $count - formats without a target, or none found:${missing:- $formats}"
+fi
 echo "1..$count"
