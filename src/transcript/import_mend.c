@@ -139,7 +139,7 @@ static bool scan_token(struct scan *scan)
 	char c = scan->text[scan->at];
 
 	if (c == '}' || c == ']')
-		scan->closed++;
+		scan->closed += scan->depth > 0;
 	else if (!import_is_space(c) && c != ',')
 		scan->closed = 0;
 	if (import_is_space(c) || c == ':' || c == ',') {
@@ -444,8 +444,10 @@ static bool mend(const char *text, size_t len, size_t fault, const char *const *
 
 	while (scan.at < scan.end && scan_token(&scan))
 		;
-	if (!scan.depth) /* the damage closed the document: what it closed is open */
+	if (!scan.depth) { /* the damage closed the document: what it closed is open, and nothing else is known */
 		scan.depth = scan.closed;
+		scan.closed = 0;
+	}
 	find_resume(&scan, scan.end, len, &resume);
 	*ret_next = resume.at;
 	if (!scan.depth && resume.at == len)
