@@ -88,4 +88,32 @@ if command -v node >/dev/null; then
 	node bench/store.mjs "$dir" "$messages" "$bytes" $into/node_modules $into/langgraph/node_modules >>"$out" ||
 		echo 'no npm peers' >&2
 fi
-awk -f bench/table.awk -f bench/store.awk "$out"
+awk -v misses="$dir/missed" -f bench/table.awk -f bench/store.awk "$out"
+
+# Where the time goes: MEASURE COMMAND…
+profile() {
+	printf '\nprofile of %s, percent of the time of the processor\n' "$1"
+	shift
+	if perf record -q -F 5000 -o "$dir/perf" "$@" >"$dir/perf.txt" 2>&1; then
+		perf report -q --stdio --percent-limit 1 --sort symbol -i "$dir/perf" 2>/dev/null | sed '/^$/d; s/ *- *- *$//' | head -12
+	else
+		head -3 "$dir/perf.txt"
+	fi
+}
+
+[ -s "$dir/missed" ] || exit 0
+if ! command -v perf >/dev/null; then
+	echo 'no perf (Debian: apt install linux-perf), so no profile of what was missed'
+	exit 0
+fi
+sort -u "$dir/missed" | while read -r missed; do
+	case $missed in
+	open | plan | plan-public) profile "$missed" "$timer" "$missed" "$dir/big" 1001 ;;
+	exact-*) profile "$missed" "$timer" exact "$dir/big" 101 ;;
+	rebuild | fork | append) profile "$missed" "$timer" "$missed" "$dir/big" 21 ;;
+	list) profile list "$timer" list "$dir/many" 21 ;;
+	parallel) profile parallel "$timer" parallel "$dir/parallel" 64 100 ;;
+	search) profile search "$timer" search "$dir/big" 21 "$query" ;;
+	turn-* | first-turn-*) profile "$missed" "$timer" turn "$dir/turn" 2400 ;;
+	esac
+done

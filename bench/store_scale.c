@@ -151,6 +151,29 @@ static void time_public_plan(const char *dir, size_t runs)
 /* ---- Search ---- */
 
 /* Words that follow each other a few times in all of it; in how many messages is told, to be compared. */
+/* What a search cannot do without: the log's bytes, in blocks as it takes them. */
+static void time_reading(const char *dir, size_t runs)
+{
+	static char block[256 << 10];
+	uint64_t *times = times_for(runs);
+	char name[NAME_BYTES];
+
+	snprintf(name, sizeof(name), "%s/main.jsonl", dir);
+	for (size_t run = 0; run < runs; run++) {
+		int file = open(name, O_RDONLY);
+		uint64_t start = now_ns();
+		ssize_t got;
+		for (off_t at = 0; (got = pread(file, block, sizeof(block), at)) > 0;)
+			at += got;
+		times[run] = now_ns() - start;
+		close(file);
+		if (got < 0)
+			exit(1);
+	}
+	tell("search-read", times, runs);
+	free(times);
+}
+
 static void time_search(const char *dir, size_t runs, const char *query)
 {
 	uint64_t *times = times_for(runs), messages = 0;
@@ -173,6 +196,7 @@ static void time_search(const char *dir, size_t runs, const char *query)
 	tell("search", times, runs);
 	bobbin_store_close(store);
 	free(times);
+	time_reading(dir, runs);
 }
 
 /* ---- Large logs ---- */

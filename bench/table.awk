@@ -26,6 +26,13 @@ function line(text, must, got, ratio, verdict) {
 	printf "%-47s %15s %12s %14s  %s\n", text, must, got, ratio, verdict
 }
 
+# What is missed is written to the file `misses`, if there is one, by the name of its measure.
+function verdict(met, name) {
+	if (!met && misses != "")
+		print name >misses
+	return met ? "met" : "MISSED"
+}
+
 function head(text) {
 	printf "\n"
 	line(text, "must", "got", "ratio", "")
@@ -39,7 +46,7 @@ function most(text, name, key, factor, unit, must, value) {
 	}
 	value = get(name, key) * factor
 	line(text, "<= " must " " unit, number(value) " " unit, must ? sprintf("%.2f of must", value / must) : "",
-		value <= must ? "met" : "MISSED")
+		verdict(value <= must, name))
 }
 
 # At least `must` times as good as a peer; rates grow, times shrink.
@@ -50,7 +57,7 @@ function against(text, name, peer, key, factor, unit, must, rate, value) {
 	}
 	value = rate ? get(name, key) / get(peer, key) : get(peer, key) / get(name, key)
 	line(text, ">= " must " of raw", number(get(name, key) * factor) " " unit, sprintf("%.3f of raw", value),
-		value >= must ? "met" : "MISSED")
+		verdict(value >= must, name))
 }
 
 # A figure beside; with a name of bobbin's measure, how many times that it is.

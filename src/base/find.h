@@ -24,10 +24,10 @@ struct find {
 	size_t len;
 	bool folded; /* ASCII letters of either case are equal */
 
-	/* The two bytes that are compared first: where in the needle, what they are, and the bit that folding
-	 * ignores. */
-	size_t at[2];
-	unsigned char byte[2], fold[2];
+	/* The bytes that are compared first: where in the needle, what they are, and the bit that folding ignores. The two
+	 * rarest, and one that is far from them, for places where both are. */
+	size_t at[3];
+	unsigned char byte[3], fold[3];
 
 	uint16_t units[FIND_UNITS_MAX]; /* UTF-16 units whose escapes are finds */
 	size_t unit_count;

@@ -41,7 +41,7 @@ struct bobbin_search {
 	bool reading;
 	struct log_bytes bytes;
 	uint64_t end, position; /* in the file */
-	uint32_t hint;
+	struct log_cursor cursor;
 	char *block;
 	uint64_t block_start;
 	size_t block_len;
@@ -88,7 +88,7 @@ static int begin_log(bobbin_search *search, struct slice id, uint64_t end, struc
 	search->end = end < search->bytes.size ? end : search->bytes.size;
 	search->position = search->block_start = 0;
 	search->block_len = 0;
-	search->hint = 0;
+	search->cursor = (struct log_cursor){0, 0};
 	return 0;
 }
 
@@ -265,16 +265,14 @@ static int look_at(bobbin_search *search, struct bobbin_error *error)
 	struct message message;
 	struct search_hit hit;
 	uint32_t node;
-	int rc = log_node_at(level, search->position, &search->hint, &node);
+	int rc = log_node_at(level, search->position, &search->cursor, &node, &info);
 
-	if (!rc && node == NODE_NONE) {
+	if (rc)
+		return error_set(error, rc, "the index of session %s cannot be read", log_info(level)->id);
+	if (node == NODE_NONE) {
 		search->position = search->end;
 		return 0;
 	}
-	if (!rc)
-		rc = log_node(level, node, &info);
-	if (rc)
-		return error_set(error, rc, "the index of session %s cannot be read", log_info(level)->id);
 	if (search->query.has_raw && info.offset > search->position) { /* no message stands there */
 		search->position = info.offset;
 		return 0;

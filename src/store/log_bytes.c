@@ -37,33 +37,41 @@ void log_bytes_close(struct log_bytes *bytes)
 	bytes->file = -1;
 }
 
-static bool ends_behind(const struct index *index, uint32_t ordinal, uint64_t offset)
+static bool ends_behind(const struct index *index, uint32_t ordinal, uint64_t offset, struct index_node *ret_node)
 {
-	struct index_node node = index_own(index, ordinal);
-	return node.offset + node.length > offset;
+	*ret_node = index_own(index, ordinal);
+	return ret_node->offset + ret_node->length > offset;
 }
 
-int log_node_at(const struct log *log, uint64_t offset, uint32_t *hint, uint32_t *ret_node)
+int log_node_at(const struct log *log, uint64_t offset, struct log_cursor *cursor, uint32_t *ret_node, struct log_node *ret_info)
 {
 	const struct index *index = &log->index;
-	uint32_t count = index->state.node_count, low = *hint, step = 1;
+	uint32_t count = index->state.node_count, low = 0, step = 1;
+	struct index_node found = {0}, other;
 
-	if (low && (low > count || (low && ends_behind(index, low - 1, offset))))
-		low = 0;     /* it went backwards */
+	if (offset >= cursor->offset && cursor->node_count <= count)
+		low = cursor->node_count;
 	uint32_t high = low; /* all before `low` end at or before the offset */
-	while (high < count && !ends_behind(index, high, offset)) {
+	while (high < count && !ends_behind(index, high, offset, &found)) {
 		low = high + 1;
 		high = count - high > step ? high + step : count;
 		step *= 2;
 	}
-	while (low < high) {
+	while (low < high) { /* `found` is the one at `high`, where there is one */
 		uint32_t middle = low + (high - low) / 2;
-		if (ends_behind(index, middle, offset))
+		if (ends_behind(index, middle, offset, &other)) {
 			high = middle;
-		else
+			found = other;
+		} else {
 			low = middle + 1;
+		}
 	}
-	*hint = low;
+	int rc = log_checked(log, 0, NULL);
+	if (rc)
+		return rc;
+	*cursor = (struct log_cursor){low, offset};
 	*ret_node = low < count ? index->base_count + low : NODE_NONE;
-	return log_checked(log, 0, NULL);
+	if (low < count)
+		log_node_of(&found, 0, ret_info);
+	return 0;
 }

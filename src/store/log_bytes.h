@@ -27,9 +27,13 @@ void log_bytes_close(struct log_bytes *bytes);
 
 /*
  * The first message of the log's own file that ends behind `offset`: the one that stands there, or the next.
- * `hint`: 0 at first, then as the call before left it; offsets that rise make it cheap. NODE_NONE after the
- * last. 0, BOBBIN_EIO, BOBBIN_ECORRUPT.
+ * `cursor`: empty at first, then as the call before left it; offsets that rise make it cheap. NODE_NONE, and nothing in
+ * ret_info, after the last. 0, BOBBIN_EIO, BOBBIN_ECORRUPT.
  */
-int log_node_at(const struct log *log, uint64_t offset, uint32_t *hint, uint32_t *ret_node);
+struct log_cursor {
+	uint32_t node_count; /* the nodes of the file that end at or before `offset` */
+	uint64_t offset;
+};
+int log_node_at(const struct log *log, uint64_t offset, struct log_cursor *cursor, uint32_t *ret_node, struct log_node *ret_info);
 
 #endif

@@ -128,6 +128,8 @@ int log_line_tokens(struct log *log, uint32_t node, uint64_t chain, struct token
 /* The log of the ancestry whose own message it is. */
 struct log *log_of(struct log *log, uint32_t node);
 
+/* What an entry of an index says; `level` is how far below the log its file is. */
+void log_node_of(const struct index_node *entry, uint32_t level, struct log_node *ret_node);
 /* Turns a failure of the index into `rc`'s place. */
 int log_checked(const struct log *log, int rc, struct bobbin_error *error);
 

@@ -15,6 +15,24 @@ uint32_t log_node_count(const struct log *log)
 	return index_count(&log->index);
 }
 
+void log_node_of(const struct index_node *entry, uint32_t level, struct log_node *ret_node)
+{
+	*ret_node = (struct log_node){
+		.parent = entry->parent,
+		.depth = entry->depth,
+		.seq = entry->seq,
+		.role = (enum message_role)entry->role,
+		.origin = (enum message_origin)entry->origin,
+		.marker = (enum message_marker)entry->marker,
+		.flags = entry->flags,
+		.calls = entry->calls,
+		.level = level,
+		.offset = entry->offset,
+		.length = entry->length,
+		.chain = entry->chain,
+	};
+}
+
 int log_node(const struct log *log, uint32_t node, struct log_node *ret_node)
 {
 	if (node >= index_count(&log->index))
@@ -23,23 +41,9 @@ int log_node(const struct log *log, uint32_t node, struct log_node *ret_node)
 	index_of(&log->index, node, &level);
 	struct index_node entry = index_node(&log->index, node);
 	int rc = log_checked(log, 0, NULL);
-	if (rc)
-		return rc;
-	*ret_node = (struct log_node){
-		.parent = entry.parent,
-		.depth = entry.depth,
-		.seq = entry.seq,
-		.role = (enum message_role)entry.role,
-		.origin = (enum message_origin)entry.origin,
-		.marker = (enum message_marker)entry.marker,
-		.flags = entry.flags,
-		.calls = entry.calls,
-		.level = level,
-		.offset = entry.offset,
-		.length = entry.length,
-		.chain = entry.chain,
-	};
-	return 0;
+	if (!rc)
+		log_node_of(&entry, level, ret_node);
+	return rc;
 }
 
 uint32_t log_head(const struct log *log)
