@@ -256,6 +256,18 @@ static bool cached_session(const char *name, char ret_id[LIMIT_SESSION_ID_BYTES 
 	return false;
 }
 
+/* A session that appears when it is whole has an index file before, if it is large. Left by a killed process it goes with the
+ * other leftovers, which were looked at before the caches. */
+static bool is_being_made(const struct folder *folder, const char *id)
+{
+	const struct platform *platform = folder->store->platform;
+	char name[LOG_NAME_BYTES];
+	struct file_info info;
+
+	snprintf(name, sizeof(name), ".%s.jsonl.tmp", id);
+	return platform->info_at(platform->context, folder->store->dir, name, &info) == 0;
+}
+
 static int check_cache_name(const struct folder *folder, const char *name)
 {
 	const struct platform *platform = folder->store->platform;
@@ -268,7 +280,7 @@ static int check_cache_name(const struct folder *folder, const char *name)
 		return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
 			"left by a process that was killed while it tried something out (resume-test); nothing reads it.");
 	}
-	if (!cached_session(name, id) || !store_lacks(folder->store, slice_of(id)))
+	if (!cached_session(name, id) || !store_lacks(folder->store, slice_of(id)) || is_being_made(folder, id))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
 	if (folder->check->mend)

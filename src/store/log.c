@@ -410,9 +410,11 @@ int log_write_meta(struct log *log, struct bobbin_error *error)
 
 void log_close(struct log *log)
 {
-	if (log && log->hidden)
+	if (log && log->hidden) {
 		log_vanish(log);
-	else if (log && log->appended && !log->broken && log_refresh(log, NULL) == 0)
+		if (log->saved_bytes)
+			store_discard_index(log->store, log->id);
+	} else if (log && log->appended && !log->broken && log_refresh(log, NULL) == 0)
 		log_write_meta(log, NULL);
 	log_free(log);
 }

@@ -78,7 +78,7 @@ int log_create(struct store *store, const struct log_create_options *options, st
 
 /*
  * The same for a session that nobody can see before log_appear: it is written under a temporary name, which the handle has
- * locked. Appending works as ever, but for caches. Closed without having appeared, or killed, it never was; what a killed
+ * locked. Appending works as ever; of caches only an index file is written, once it is large. Closed without having appeared, or killed, it never was; what a killed
  * process leaves under that name is taken away by the next creation of that id, its deletion, or the doctor.
  * BOBBIN_EEXIST: there is a session of that id; BOBBIN_EBUSY: somebody else is making one; else as log_create.
  */

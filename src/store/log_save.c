@@ -541,7 +541,10 @@ void log_save_index(struct log *log, bool unsynced)
 	const struct platform *platform = log->platform;
 	char name[LOG_NAME_BYTES];
 
-	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || log->hidden || log->broken || log->has_pending ||
+	/* One that may never be is written for only to keep memory small. */
+	if (log->hidden && index_resident_count(&log->index) < log->store->index_memory)
+		return;
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || log->broken || log->has_pending ||
 		log->index.state.position.tail_open || !is_much(log))
 		return;
 	if (unsynced && !sync_read(log))

@@ -78,6 +78,13 @@ with Scratch() as scratch:
     scratch.write(".sessions/.left.jsonl.tmp", half)
     equal(scratch.run("doctor", "--repair").code, 0, "a repair takes it away")
     ok(not os.path.exists(os.path.join(scratch.store, ".left.jsonl.tmp")), "it is gone")
+    scratch.write(".sessions/.half.jsonl.tmp", half)
+    scratch.write(".sessions/.cache/half.index", b"of a large session that was being made")
+    text = scratch.run("doctor").text
+    ok("leftover  .half.jsonl.tmp" in text and ".cache/half.index" not in text,
+       "what may be somebody's who is at it is not called a leftover", text)
+    equal(scratch.run("doctor", "--repair").code, 0, "a repair takes both away")
+    ok(not os.path.exists(os.path.join(scratch.store, ".cache/half.index")), "also the index")
     result = scratch.run("import", "--id", "left", "--format", "openai-chat", path)
     ok(result.code == 4 and len(scratch.lines("left")) == 5, "a session that is there is not written into", result)
 

@@ -278,6 +278,106 @@ static void memory__nth_failure(void **state)
 	world_close(&world);
 }
 
+static struct log *create_hidden(struct world *world)
+{
+	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+	struct log *log = NULL;
+
+	options.id = SLICE_LITERAL("main");
+	assert_int_equal(log_create_hidden(world->store, &options, &log, NULL), 0);
+	return log;
+}
+
+/* A session that appears when it is whole: what cannot stay in memory is in an index file before, and in no other case. */
+static void memory__of_a_session_that_is_being_made_is_bounded(void **state)
+{
+	struct world world;
+	uint32_t most = 0;
+	(void)state;
+
+	world_open(&world, STORE_SYNC_FULL);
+	reopen(&world, 1, KEPT);
+	struct log *log = create_hidden(&world);
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		add_random(log, i);
+		uint32_t resident = index_resident_count(&log->index);
+		most = resident > most ? resident : most;
+		if (i == 2)
+			assert_int_not_equal(access(scratch_path(world.dir, MAIN_INDEX), F_OK), 0);
+	}
+	assert_true(most <= KEPT);
+	assert_false(store_has(world.store, slice_of("main")));
+	assert_int_equal(access(scratch_path(world.dir, MAIN_INDEX), F_OK), 0);
+	assert_int_equal(log_appear(log, NULL), 0);
+	struct whole whole = open_whole(&world);
+	assert_same(log, whole.log);
+	close_whole(&whole);
+	log_close(log);
+	world_close(&world);
+}
+
+static void memory__a_session_that_was_given_up_leaves_no_index(void **state)
+{
+	struct world world;
+	(void)state;
+
+	world_open(&world, STORE_SYNC_FULL);
+	reopen(&world, 1, KEPT);
+	struct log *log = create_hidden(&world);
+	for (unsigned i = 0; i < MESSAGES / 4; i++)
+		add_random(log, i);
+	assert_int_equal(access(scratch_path(world.dir, MAIN_INDEX), F_OK), 0);
+	log_close(log);
+	assert_int_not_equal(access(scratch_path(world.dir, MAIN_INDEX), F_OK), 0);
+	world_close(&world);
+}
+
+/* Whatever fails while it is made: it is refused, or it is what was appended. */
+static void memory__nth_failure_of_a_session_that_is_being_made(void **state)
+{
+	struct world world;
+	(void)state;
+
+	world_open(&world, STORE_SYNC_FULL);
+	reopen(&world, 1, KEPT);
+	for (int calls = 0; calls < 2; calls++)
+		for (uint64_t nth = 1;; nth += 1 + nth / 16) {
+			struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+			struct log *log = NULL;
+			unsigned added = 0;
+			options.id = SLICE_LITERAL("main");
+			unlink(scratch_path(world.dir, MAIN_INDEX));
+			unlink(scratch_path(world.dir, "main.jsonl"));
+			unlink(scratch_path(world.dir, "main.meta.json"));
+			if (calls)
+				fail_platform_plan(&world.platform, CALL_ANY, nth, EIO);
+			else
+				fail_alloc_start(nth);
+			int rc = log_create_hidden(world.store, &options, &log, NULL);
+			while (!rc && added < 4 * KEPT) {
+				char text[80];
+				snprintf(text, sizeof(text), "{\"role\":\"user\",\"id\":\"own-%u\",\"content\":\"x\"}", added);
+				rc = try_add(log, text, NULL);
+				added += !rc;
+			}
+			if (!rc)
+				rc = log_appear(log, NULL);
+			bool failed = calls ? world.platform.failed : fail_alloc_stop().failed;
+			fail_platform_heal(&world.platform);
+			log_close(log);
+			if (!rc) {
+				assert_int_equal(log_open(world.store, options.id, LOG_READ, &log, NULL), 0);
+				assert_int_equal(log_node_count(log), added);
+				log_close(log);
+			}
+			if (!failed) {
+				assert_int_equal(rc, 0);
+				break;
+			}
+		}
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +386,9 @@ int main(void)
 		cmocka_unit_test(memory__ids_of_a_file_that_was_begun_with),
 		cmocka_unit_test(memory__file_taken_away_after_the_rebuild),
 		cmocka_unit_test(memory__nth_failure),
+		cmocka_unit_test(memory__of_a_session_that_is_being_made_is_bounded),
+		cmocka_unit_test(memory__a_session_that_was_given_up_leaves_no_index),
+		cmocka_unit_test(memory__nth_failure_of_a_session_that_is_being_made),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
