@@ -167,6 +167,8 @@ static int read_to_end(struct append *append, struct bobbin_error *error)
 		rc = error_set(error, BOBBIN_ECORRUPT,
 			"%s now says that it was forked from elsewhere: open it anew", log->name);
 	}
+	/* What was read on under a failing index is not true, and must not stay. */
+	rc = log_checked(log, rc, error);
 	if (rc)
 		index_rollback(&log->index, &before);
 	return rc;

@@ -194,7 +194,7 @@ static void compare_node(struct comparison *comparison, int at, struct arena *ar
 	else if (((said.flags & NODE_LATE) != 0) != expected->late)
 		DIFFERS(comparison, "%s is %slate", id, expected->late ? "not " : "");
 	else if (said.depth != sim_view_depth(comparison->view, at))
-		DIFFERS(comparison, "%s has depth %u", id, said.depth);
+		DIFFERS(comparison, "%s has depth %u, not %u", id, said.depth, sim_view_depth(comparison->view, at));
 	else if (!memmem(message.record.text, message.record.len, members, strlen(members)))
 		DIFFERS(comparison, "%s has other bytes", id);
 	else if (log_find(comparison->log, slice_of(id), &found, NULL) ||

@@ -686,6 +686,49 @@ static void index__nth_failure_while_it_is_written(void **state)
 	world_close(&world);
 }
 
+/* What another one wrote is taken in while neither the index file nor the log can be read any more: the depth, the sums and
+ * the number of a message come from its parent's entry. Nothing of that stays once reading works again. */
+static void index__read_on_while_nothing_can_be_read(void **state)
+{
+	(void)state;
+	struct world world;
+	uint64_t tried = 0;
+
+	world_open_indexed(&world);
+	struct log *first = world_create(&world, "main");
+	talk(first, "main");
+	log_close(first);
+	for (uint64_t nth = 1;; nth++) {
+		struct log *log = world_log(&world, "main", LOG_WRITE), *other = world_log(&world, "main", LOG_WRITE);
+		struct slice record = slice_of("{\"role\":\"user\",\"content\":\"x\"}");
+		assert_true(has_index(log));
+		add(other, "{\"role\":\"assistant\",\"content\":\"under another\",\"parent\":\"m3\",\"branch\":true}");
+		log_close(other);
+		fail_platform_plan(&world.platform, CALL_ANY, nth, EIO);
+		world.platform.fail_after = true;
+		int rc = nth % 2 ? log_append(log, &record, 1, NULL, NULL, NULL) : log_refresh(log, NULL);
+		bool failed = world.platform.failed;
+		fail_platform_heal(&world.platform);
+		tried += failed;
+		if (log->sync_failed || log->broken) {
+			log_close(log);
+			log = world_log(&world, "main", LOG_WRITE);
+		}
+		assert_int_equal(log_append(log, &record, 1, NULL, NULL, NULL), 0);
+		char *found = dump(log);
+		log_close(log);
+		unlink(scratch_path(world.dir, MAIN_INDEX));
+		struct log *fresh = world_log(&world, "main", LOG_READ);
+		assert_dump(fresh, found);
+		log_close(fresh);
+		free(found);
+		if (!failed && rc == 0 && nth % 2)
+			break;
+	}
+	assert_true(tried > 8);
+	world_close(&world);
+}
+
 /* The kernel may have forgotten what a failed sync could not write: nobody covers it, also after syncs that
  * work. */
 static void index__stops_where_a_sync_failed(void **state)
@@ -866,6 +909,7 @@ int main(void)
 		cmocka_unit_test(index__covers_only_what_was_synced),
 		cmocka_unit_test(index__nth_failure),
 		cmocka_unit_test(index__nth_failure_while_it_is_written),
+		cmocka_unit_test(index__read_on_while_nothing_can_be_read),
 		cmocka_unit_test(index__stops_where_a_sync_failed),
 		cmocka_unit_test(index__opened_between_a_failed_sync_and_its_mark),
 		cmocka_unit_test(index__deleted_with_its_session),
