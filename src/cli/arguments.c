@@ -36,6 +36,7 @@ static const struct option options[] = {
 	{"json", OPTION_FLAG, AT(json), NULL, "one JSON object on stdout; lists: one a line"},
 	{"quiet", OPTION_FLAG, AT(quiet), NULL, "no notes on stderr"},
 	{"help", OPTION_FLAG, AT(help), NULL, "explain the command"},
+	{"version", OPTION_FLAG, AT(version), NULL, "the version, as the command of that name"},
 	{"session", OPTION_TEXT, AT(session), "ID", "the session (default: main)"},
 	{"model", OPTION_TEXT, AT(model), "M", "openai:NAME, anthropic:NAME, mock, mock:FILE, replay:FILE"},
 	{"system", OPTION_TEXT, AT(system_file), "FILE",
@@ -128,7 +129,7 @@ static const struct option options[] = {
 };
 #define OPTION_TOTAL (sizeof(options) / sizeof(options[0]))
 
-static const char global_options[] = "store json quiet help force-file-system sync";
+static const char global_options[] = "store json quiet help version force-file-system sync";
 
 static bool list_has(const char *list, const char *name, size_t len)
 {
@@ -293,10 +294,11 @@ static int choose_command(
 	arguments->program_command = command->name;
 	arguments->words++;
 	arguments->word_count--;
-	int rc = arguments->help ? 0 : check_options(command, used, used_count);
+	bool asks = arguments->help || arguments->version; /* about the program; the command is not run */
+	int rc = asks ? 0 : check_options(command, used, used_count);
 	if (!rc && arguments->other_system_file && strcmp(command->name, "ab") != 0)
 		rc = fail_usage("'%s' takes one --system", command->name);
-	if (!rc && !arguments->help)
+	if (!rc && !asks)
 		rc = check_words(command, arguments->word_count);
 	*ret_command = command;
 	return rc;

@@ -27,7 +27,7 @@ enum exit_code {
 struct arguments {
 	const char *program_command; /* the command's name */
 	const char *store;
-	bool json, quiet, help;
+	bool json, quiet, help, version;
 	uint64_t idle_timeout; /* seconds; 0: not given */
 	bool mask, redact_on_write, materialize;
 	const char *other_system_file; /* of the second --system */

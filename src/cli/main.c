@@ -290,7 +290,9 @@ int main(int count, char **values)
 	occupy_standard_streams();
 	set_locale();
 	int rc = arguments_parse(count, values, &arguments, &command);
-	if (!rc && !command && !arguments.help && arguments.json) {
+	if (!rc && arguments.version && !arguments.help) {
+		rc = command_version(&arguments);
+	} else if (!rc && !command && !arguments.help && arguments.json) {
 		rc = fail_usage("a command is missing; see: bobbin help");
 	} else if (!rc && !command && !arguments.help) {
 		print_overview();

@@ -53,6 +53,11 @@ with Scratch() as scratch:
     equal(scratch.run("list", "--dialect", "x").code, 2, "an option of another command is wrong usage")
     equal(scratch.run("show", "nobody").code, 3, "a session that is not there is a failure")
     ok(not os.path.exists(scratch.store), "and none of that made a store")
+    said = scratch.run("version").text
+    ok(re.fullmatch(r"bobbin [0-9]+\.[0-9]+\.[0-9]+\n", said) is not None, "the version is a line", said)
+    for words in [("--version",), ("--version", "show"), ("list", "--version")]:
+        equal(scratch.run(*words).text, said, " ".join(words) + " says the same")
+    equal(scratch.run("--version", "--json").rows, [{"version": said.split()[1]}], "and as JSON")
     for command in re.findall(r"^  ([a-z]+)  +", scratch.run("help").text, re.M):
         ok(scratch.run("help", command).code == 0, f"help {command}")
 
