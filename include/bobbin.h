@@ -213,14 +213,15 @@ struct bobbin_session_info {
 	uint64_t faults;             /* lines set aside (not known, 0, in a list) */
 	int64_t updated_ns;          /* since 1970: when its log last changed */
 	const char *damaged;         /* NULL, or why it cannot be opened */
-	int messages_known;          /* 0 in a list: `messages` is no number of anything; its log cannot be opened, or is long
-	                              * and has no caches */
+	int messages_known;          /* 0: `messages` is no number of anything: its log cannot be opened or read, or, in a list,
+	                              * is long and has no caches */
 };
 
 /* Facts about an open session. */
 BOBBIN_API const struct bobbin_session_info *bobbin_session_info(bobbin_session *session);
 
-/* The id of the message that the next one follows; "" while there is none. */
+/* The id of the message that the next one follows; "" while there is none; NULL if it cannot be read just now (the disk
+ * fails, memory is out). */
 BOBBIN_API const char *bobbin_session_head(bobbin_session *session);
 
 /*
@@ -368,7 +369,8 @@ BOBBIN_API int bobbin_session_faults(bobbin_session *session, bobbin_faults **re
  * Everything wrong with session `id`: each line of its log, its ancestors, its meta and index files, the records that
  * compaction made, the blobs its lines name, and what a provider would refuse. Reads the whole log, in pieces; writes
  * nothing. A session that cannot be opened is a fault ("header", "parent_missing", "parent_changed", "cycle", "depth",
- * "unreadable") and no error; BOBBIN_ENOTFOUND if there is none.
+ * "unreadable") and no error; what could not be looked at is one, too ("unread"), and says nothing else of it.
+ * BOBBIN_ENOTFOUND if there is no such session.
  */
 BOBBIN_API int bobbin_doctor_session(bobbin_store *store, const char *id, bobbin_faults **ret_faults,
 	struct bobbin_error *error);
@@ -504,7 +506,8 @@ struct bobbin_tree_node {
 	const struct bobbin_session_info *session;
 	unsigned depth;     /* 0 for a root */
 	int last;           /* no sibling follows */
-	int parent_gone;    /* 0; 1: its parent was deleted, and it has a copy of what it inherits; 2: its parent is missing */
+	int parent_gone;    /* 0; 1: its parent was deleted, and it has a copy of what it inherits; 2: its parent is missing;
+	                     * 3: its parent is not there, and whether it has a copy cannot be looked at */
 };
 
 /* Forks as trees, each parent before its children. */

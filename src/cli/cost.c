@@ -255,13 +255,13 @@ static void print_branches(const struct bobbin_tree_node *node, bool *open)
 /* "  from message 4" and the like; "" for a root. */
 static void origin_text(const struct bobbin_tree_node *node, char *out, size_t size)
 {
+	static const char *const gone[] = {"", "deleted", "which is missing", "which is not there; its copy cannot be read"};
 	const struct bobbin_session_info *info = node->session;
 	*out = 0;
 	if (node->depth)
 		snprintf(out, size, "  from message %s", number_text(info->forked_at));
 	else if (node->parent_gone)
-		snprintf(out, size, "  fork of %s, %s", visible(info->parent_id),
-			node->parent_gone == 2 ? "which is missing" : "deleted");
+		snprintf(out, size, "  fork of %s, %s", visible(info->parent_id), gone[node->parent_gone]);
 }
 
 #define TITLE_COLUMNS 24
@@ -276,7 +276,7 @@ static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 	if (row->own.nanousd || row->own.unpriced)
 		snprintf(figures + len, sizeof(figures) - (size_t)len, "  %s", price_text(&row->own));
 	print_branches(row->node, open);
-	printf("%s%s%s%s%s%s%s", paint(BOLD), info->id, paint(PLAIN), row->node->parent_gone == 2 ? paint(RED) : "", origin,
+	printf("%s%s%s%s%s%s%s", paint(BOLD), info->id, paint(PLAIN), row->node->parent_gone >= 2 ? paint(RED) : "", origin,
 		paint(PLAIN), figures);
 	size_t used = depth * 3 + strlen(info->id) + text_columns(origin, strlen(origin)) + strlen(figures) + 2;
 	size_t room = (size_t)output_columns() > used + 8 ? (size_t)output_columns() - used : 0;
@@ -294,7 +294,7 @@ static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 
 static void print_tree_node_json(const struct bobbin_cost_row *row)
 {
-	static const char *const gone[] = {"null", "\"deleted\"", "\"missing\""};
+	static const char *const gone[] = {"null", "\"deleted\"", "\"missing\"", "\"unread\""};
 	print_info_json(row->node->session, "");
 	printf(",\"depth\":%u,\"parent_gone\":%s,", row->node->depth, gone[row->node->parent_gone]);
 	print_usage_json("own", &row->own);

@@ -76,7 +76,8 @@ static int follow(const struct arguments *arguments, bobbin_session *session, ch
 		usleep(200000);
 		if (bobbin_session_refresh(session, &error) < 0)
 			return fail(&error);
-		if (strcmp(bobbin_session_head(session), last) == 0)
+		const char *head = bobbin_session_head(session);
+		if (!head || strcmp(head, last) == 0)
 			continue;
 		int rc = show_messages(arguments, session, *last ? last : NULL, last);
 		if (rc)

@@ -82,7 +82,8 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 		}
 		print_ack(arguments, &ack);
 		if (expect) {
-			snprintf(head, sizeof(head), "%s", bobbin_session_head(session));
+			const char *now = bobbin_session_head(session);
+			snprintf(head, sizeof(head), "%s", now ? now : *ack.id ? ack.id : expect);
 			expect = head;
 		}
 	}
@@ -203,6 +204,7 @@ static void print_moved(
 {
 	const struct bobbin_session_info *info = bobbin_session_info(session);
 	const char *head = bobbin_session_head(session);
+	head = head ? head : ack->id; /* it was moved there; the log cannot be read just now */
 	if (arguments->json) {
 		printf("{\"seq\":%llu,", (unsigned long long)ack->seq);
 		print_json_member("id", ack->id);

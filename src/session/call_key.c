@@ -38,10 +38,10 @@ int call_key_add(struct log *log, const char *id, uint32_t batch, size_t call, s
 	int rc = count_calls(log, batch, name, call, arena, &count, error);
 
 	if (!rc)
-		rc = log_node(log, batch, &node);
+		rc = log_look_up_node(log, batch, &node, error);
 	while (!rc && node.parent != NODE_NONE) {
 		uint32_t at = node.parent;
-		rc = log_node(log, at, &node);
+		rc = log_look_up_node(log, at, &node, error);
 		if (!rc && node.role == ROLE_USER && node.origin == ORIGIN_PERSON) {
 			turn = node.seq;
 			break;
@@ -67,7 +67,7 @@ static int find_call(struct log *log, const char *call_id, struct arena *arena, 
 		struct block_iter iter;
 		struct block block;
 		size_t number = 0;
-		int rc = log_node(log, at, &node);
+		int rc = log_look_up_node(log, at, &node, error);
 		if (rc < 0 || (node.calls && (rc = log_message(log, at, arena, &message, error)) < 0))
 			return rc;
 		if (!node.calls)

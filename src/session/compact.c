@@ -225,9 +225,10 @@ static int commit_line(struct climb *climb, struct buffer *out, struct bobbin_er
 	int rc = path_id(path, climb->cut, cut, error);
 	if (!rc && climb->inner != WINDOW_NONE)
 		rc = path_id(path, climb->inner, inner, error);
+	if (!rc)
+		rc = compaction_source(climb->session->log, climb->plan->head, climb->cut, climb->inner, source, error);
 	if (rc < 0)
 		return rc;
-	compaction_source(climb->session->log, climb->plan->head, climb->cut, climb->inner, source);
 	json_writer_init(&writer, out);
 	json_begin_object(&writer);
 	json_member_text(&writer, "type", "compaction");
@@ -259,10 +260,14 @@ static int still_holds(struct climb *climb, struct bobbin_error *error)
 	if (rc < 0)
 		return rc;
 	uint32_t cut = log_ancestor(log, climb->plan->head, (uint32_t)climb->cut);
-	compaction_source(log, climb->plan->head, climb->cut, climb->inner, before);
-	if (log_head(log) == NODE_NONE || !log_on_line(log, cut, log_head(log)))
-		return 0;
-	compaction_source(log, log_head(log), climb->cut, climb->inner, now);
+	bool on_line = log_head(log) != NODE_NONE && log_on_line(log, cut, log_head(log));
+	if ((rc = log_failure(log, error)) < 0 || !on_line)
+		return rc;
+	rc = compaction_source(log, climb->plan->head, climb->cut, climb->inner, before, error);
+	if (!rc)
+		rc = compaction_source(log, log_head(log), climb->cut, climb->inner, now, error);
+	if (rc < 0)
+		return rc;
 	rc = session_floor(climb->session, log_head(log), floor, &floor_position, error);
 	return rc < 0 ? rc : strcmp(before, now) == 0 && strcmp(floor, climb->floor) == 0;
 }

@@ -7,13 +7,17 @@
 #include "tokens/overhead.h"
 #include <stdio.h>
 
-void compaction_source(const struct log *log, uint32_t head, size_t cut, size_t inner_cut,
-	char ret_source[COMPACTION_SOURCE_BYTES])
+int compaction_source(const struct log *log, uint32_t head, size_t cut, size_t inner_cut,
+	char ret_source[COMPACTION_SOURCE_BYTES], struct bobbin_error *error)
 {
 	struct log_node node = {0};
 	size_t last = inner_cut == WINDOW_NONE ? cut : inner_cut - 1;
-	log_node(log, log_ancestor(log, head, (uint32_t)last), &node);
+	uint32_t at = log_ancestor(log, head, (uint32_t)last);
+	int rc = log_failure(log, error);
+	if (!rc && at != NODE_NONE)
+		rc = log_look_up_node(log, at, &node, error);
 	snprintf(ret_source, COMPACTION_SOURCE_BYTES, "chain:%016llx", (unsigned long long)node.chain);
+	return rc;
 }
 
 static struct slice member_text(const struct json *object, const char *key, struct arena *arena)
@@ -26,14 +30,25 @@ static struct slice member_text(const struct json *object, const char *key, stru
 
 /* The position of a message of that log on the line to `head`; WINDOW_NONE if
  * it is not on it. */
-static size_t position_on_line(bobbin_session *session, struct log *log, uint32_t head, struct slice id)
+static int position_on_line(bobbin_session *session, struct log *log, uint32_t head, struct slice id,
+	size_t *ret_position, struct bobbin_error *error)
 {
+	struct bobbin_error why = {0};
 	struct log_node info;
 	uint32_t node;
-	if (!id.len || log_find(log, id, &node, NULL) < 0 || !log_has_node(session->log, node) ||
-		!log_on_line(session->log, node, head) || log_node(session->log, node, &info) < 0)
-		return WINDOW_NONE;
-	return info.depth;
+	*ret_position = WINDOW_NONE;
+	int rc = id.len ? log_find(log, id, &node, &why) : BOBBIN_ENOTFOUND;
+	if (rc)
+		return rc == BOBBIN_ENOTFOUND ? 0 : error_set(error, rc, "%s", why.message);
+	bool there = log_has_node(session->log, node) && log_on_line(session->log, node, head);
+	rc = log_failure(session->log, error);
+	if (rc || !there)
+		return rc;
+	rc = log_look_up_node(session->log, node, &info, error);
+	if (rc)
+		return rc;
+	*ret_position = info.depth;
+	return 0;
 }
 
 static bool is_persons(const struct log *log, uint32_t head, size_t position)
@@ -43,27 +58,40 @@ static bool is_persons(const struct log *log, uint32_t head, size_t position)
 	       node.role == ROLE_USER && node.origin == ORIGIN_PERSON;
 }
 
-/* Why the line cannot be used on this line of messages; NULL if it can. */
-static const char *judge(bobbin_session *session, struct log *log, uint32_t head, const char *floor,
-	size_t floor_position, const struct json *object, struct arena *arena, struct window_record *record)
-{
+/* Where the line was cut, and the hash of what it covers then. */
+struct cut {
 	char source[COMPACTION_SOURCE_BYTES];
+	bool inner, persons;
+};
+
+static int find_cut(bobbin_session *session, struct log *log, uint32_t head, const struct json *object,
+	struct arena *arena, struct window_record *record, struct cut *ret_cut, struct bobbin_error *error)
+{
 	struct json inner;
-	record->cut = position_on_line(session, log, head, member_text(object, "cut", arena));
 	record->inner_cut = WINDOW_NONE;
+	*ret_cut = (struct cut){.inner = json_get(object, "inner", &inner) && inner.type == JSON_STRING};
+	int rc = position_on_line(session, log, head, member_text(object, "cut", arena), &record->cut, error);
+	if (!rc && ret_cut->inner)
+		rc = position_on_line(session, log, head, json_string_content(&inner, arena), &record->inner_cut, error);
+	if (rc || record->cut == WINDOW_NONE)
+		return rc;
+	ret_cut->persons = is_persons(session->log, head, record->cut);
+	return compaction_source(session->log, head, record->cut, record->inner_cut, ret_cut->source, error);
+}
+
+/* Why the line cannot be used on this line of messages; NULL if it can. */
+static const char *judge(const struct cut *cut, const char *floor, size_t floor_position, const struct json *object,
+	struct arena *arena, struct window_record *record)
+{
 	if (record->cut == WINDOW_NONE)
 		return "the message it was cut at is no longer on the line";
-	if (!is_persons(session->log, head, record->cut))
+	if (!cut->persons)
 		return "the message it was cut at is not a user message";
-	if (json_get(object, "inner", &inner) && inner.type == JSON_STRING) {
-		record->inner_cut = position_on_line(session, log, head, json_string_content(&inner, arena));
-		if (record->inner_cut == WINDOW_NONE)
-			return "the message of its inner cut is no longer on the line";
-	}
-	if (record->inner_cut != WINDOW_NONE && record->inner_cut <= record->cut)
+	if (cut->inner && record->inner_cut == WINDOW_NONE)
+		return "the message of its inner cut is no longer on the line";
+	if (cut->inner && record->inner_cut <= record->cut)
 		return "its inner cut is not after its cut";
-	compaction_source(session->log, head, record->cut, record->inner_cut, source);
-	if (!slice_is(member_text(object, "source", arena), source))
+	if (!slice_is(member_text(object, "source", arena), cut->source))
 		return "what it covers has changed";
 	if (!slice_is(member_text(object, "floor", arena), floor))
 		return "a routine's run began after it";
@@ -88,10 +116,13 @@ static int consider(bobbin_session *session, struct log *log, uint32_t record, u
 {
 	struct window_record window = {0};
 	struct json object;
+	struct cut cut;
 	int rc = log_record_read(log, record, arena, &object, error);
+	if (!rc)
+		rc = find_cut(session, log, head, &object, arena, &window, &cut, error);
 	if (rc < 0)
 		return rc;
-	const char *stale = judge(session, log, head, floor, floor_position, &object, arena, &window);
+	const char *stale = judge(&cut, floor, floor_position, &object, arena, &window);
 	if (stale && !found->seen)
 		found->stale = stale;
 	found->seen = true;
@@ -121,7 +152,7 @@ int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct t
 		bool strict = as_of || log != session->log;
 		for (uint32_t at = log_newest(log, RECORD_COMPACTION); rc == 0 && at != RECORD_NONE;
 			at = info.previous) {
-			rc = log_record(log, at, &info);
+			rc = log_look_up_record(log, at, &info, error);
 			if (rc < 0 || (strict && (info.head == NODE_NONE ||
 							 !log_record_on_line(session->log, log, &info, head))))
 				continue;

@@ -34,7 +34,7 @@ int compaction_find(bobbin_session *session, uint32_t head, bool as_of, struct t
 /* "chain:…": the hash of the line through the message at the cut, which the record is attached to, or, with
  * an inner cut, of everything before that. */
 #define COMPACTION_SOURCE_BYTES 24
-void compaction_source(const struct log *log, uint32_t head, size_t cut, size_t inner_cut,
-	char ret_source[COMPACTION_SOURCE_BYTES]);
+int compaction_source(const struct log *log, uint32_t head, size_t cut, size_t inner_cut,
+	char ret_source[COMPACTION_SOURCE_BYTES], struct bobbin_error *error);
 
 #endif

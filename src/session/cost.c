@@ -300,7 +300,7 @@ static int add_inherited(bobbin_cost *cost, struct log *base, uint32_t through, 
 		struct json record, value;
 		uint32_t node;
 		arena_reset(&arena);
-		rc = log_record(base, at, &info);
+		rc = log_look_up_record(base, at, &info, error);
 		if (rc || (until && info.offset >= until))
 			continue;
 		rc = log_record_read(base, at, &arena, &record, error);

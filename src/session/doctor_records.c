@@ -19,6 +19,7 @@ struct records {
 	struct log *log;
 	bobbin_faults *faults;
 	struct arena arena; /* of one record */
+	int failed; /* what could not be read; then nothing is said of the record */
 	struct bobbin_error *error;
 };
 
@@ -32,17 +33,29 @@ static int add(struct records *records, const char *kind, uint64_t offset, const
 	return rc ? error_set(records->error, rc, "out of memory") : 0;
 }
 
+static struct slice content_of(struct records *records, const struct json *string)
+{
+	struct slice text = json_string_content(string, &records->arena);
+	if (!text.data)
+		records->failed = error_set(records->error, BOBBIN_ENOMEM, "out of memory");
+	return text;
+}
+
 static struct slice text_of(struct records *records, const struct json *object, const char *key)
 {
 	struct json value;
 	if (!json_get(object, key, &value) || value.type != JSON_STRING)
 		return (struct slice){NULL, 0};
-	return json_string_content(&value, &records->arena);
+	return content_of(records, &value);
 }
 
 static bool find(struct records *records, struct slice id, uint32_t *ret_node)
 {
-	return id.len && log_find(records->log, id, ret_node, NULL) == 0;
+	struct bobbin_error why = {0};
+	int rc = id.len ? log_find(records->log, id, ret_node, &why) : BOBBIN_ENOTFOUND;
+	if (rc && rc != BOBBIN_ENOTFOUND)
+		records->failed = error_set(records->error, rc, "%s", why.message);
+	return rc == 0;
 }
 
 /* Whether "source" is the hash of the line to a message. */
@@ -50,9 +63,16 @@ static bool source_is(struct records *records, const struct json *object, uint32
 {
 	char source[COMPACTION_SOURCE_BYTES];
 	struct log_node info;
-	if (log_node(records->log, node, &info) < 0 || (before && !info.depth))
+	int rc = log_look_up_node(records->log, node, &info, records->error);
+	if (!rc && before && !info.depth)
 		return false;
-	compaction_source(records->log, node, before ? info.depth - 1 : info.depth, WINDOW_NONE, source);
+	if (!rc)
+		rc = compaction_source(
+			records->log, node, before ? info.depth - 1 : info.depth, WINDOW_NONE, source, records->error);
+	if (rc) {
+		records->failed = rc;
+		return false;
+	}
 	return slice_is(text_of(records, object, "source"), source);
 }
 
@@ -66,8 +86,7 @@ static const char *judge_segment(struct records *records, const struct json *obj
 		return "a segment's record does not say which messages it covers";
 	json_iter_init(&iter, &covers);
 	for (; json_iter_next(&iter, NULL, &id); count++)
-		if (id.type != JSON_STRING ||
-			!find(records, json_string_content(&id, &records->arena), &node))
+		if (id.type != JSON_STRING || !find(records, content_of(records, &id), &node))
 			return "a segment's record covers a message that is not in the log";
 	if (count != 2)
 		return "a segment's record does not say which messages it covers";
@@ -83,8 +102,12 @@ static bool digest_holds(struct records *records, const struct json *object)
 	struct json record;
 	if (!said.len) /* of another writer */
 		return true;
-	if (!json_get(object, "record", &record) || sha256_of(record.text, record.len, bytes) < 0)
+	if (!json_get(object, "record", &record))
 		return false;
+	if (sha256_of(record.text, record.len, bytes) < 0) {
+		records->failed = error_set(records->error, BOBBIN_ENOMEM, "out of memory");
+		return false;
+	}
 	hex_encode(bytes, sizeof(bytes), digest + 7);
 	return slice_is(said, digest);
 }
@@ -107,8 +130,9 @@ static int check_blob(struct records *records, const struct json *object, uint64
 	struct slice name = text_of(records, object, "blob");
 	if (slice_starts_with(name, "sha256:"))
 		name = (struct slice){name.data + 7, name.len - 7};
-	if (!name.len || store_has_blob(records->store->store, name))
-		return 0;
+	int there = name.len ? store_has_blob(records->store->store, name, records->error) : 1;
+	if (there)
+		return there < 0 ? there : 0;
 	return add(records, "blob_missing", offset, "It names a version of a file whose content is not in blobs/.",
 		"Put the blob back from a backup; the messages are not concerned.");
 }
@@ -125,6 +149,8 @@ static int check_one(struct records *records, uint32_t number, const struct log_
 		return check_blob(records, &object, record->offset);
 	wrong = record->kind == RECORD_SEGMENT ? judge_segment(records, &object)
 					       : judge_compaction(records, &object);
+	if (records->failed)
+		return records->failed;
 	return wrong ? add(records, record->kind == RECORD_SEGMENT ? "segment" : "compaction", record->offset, wrong,
 			       AGAIN)
 		     : 0;
@@ -139,7 +165,7 @@ int doctor_records(bobbin_store *store, struct log *log, bobbin_faults *faults, 
 	int rc = 0;
 	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
 		for (uint32_t at = log_newest(log, kinds[kind]); !rc && at != RECORD_NONE; at = record.previous) {
-			rc = log_record(log, at, &record);
+			rc = log_look_up_record(log, at, &record, error);
 			if (!rc)
 				rc = check_one(&records, at, &record);
 		}

@@ -245,7 +245,7 @@ static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbi
 	struct message message;
 	arena_reset(&messages->arena);
 	buffer_clear(&messages->text);
-	int rc = log_node(log, number, &node);
+	int rc = log_look_up_node(log, number, &node, error);
 	if (!rc)
 		rc = fill_ids(messages, number, &node, error);
 	if (!rc)

@@ -16,18 +16,19 @@
 
 /* The last assistant message of the line if nothing but results follows it,
  * else NODE_NONE. */
-static uint32_t open_batch(const struct log *log)
+static int open_batch(const struct log *log, uint32_t *ret_batch, struct bobbin_error *error)
 {
-	struct log_node node;
+	struct log_node node = {.role = ROLE_TOOL};
 	uint32_t at = log_head(log);
-	while (at != NODE_NONE && log_node(log, at, &node) == 0) {
-		if (node.role == ROLE_ASSISTANT)
-			return node.calls ? at : NODE_NONE;
-		if (node.role != ROLE_TOOL)
-			return NODE_NONE;
+	int rc = at == NODE_NONE ? 0 : log_look_up_node(log, at, &node, error);
+	while (!rc && at != NODE_NONE && node.role == ROLE_TOOL) {
 		at = node.parent;
+		rc = at == NODE_NONE ? 0 : log_look_up_node(log, at, &node, error);
 	}
-	return NODE_NONE;
+	if (rc)
+		return rc;
+	*ret_batch = at != NODE_NONE && node.role == ROLE_ASSISTANT && node.calls ? at : NODE_NONE;
+	return 0;
 }
 
 /* The ids that results between `batch` and the head answer, late ones included.
@@ -44,11 +45,12 @@ static int answered_ids(struct log *log, uint32_t batch, struct arena *arena, st
 	if (rc < 0 || (rc = log_node(log, head, &node)) < 0)
 		return error_set(error, rc, "the open calls cannot be read");
 	depth_head = node.depth;
-	rc = log_node(log, batch, &node);
+	if ((rc = log_look_up_node(log, batch, &node, error)) < 0)
+		return rc;
 	size_t room = (size_t)(depth_head - node.depth) + late_count;
 	struct slice *ids = arena_alloc(arena, (room + 1) * sizeof(*ids));
 	nodes = arena_alloc(arena, (room + 1) * sizeof(*nodes));
-	if (rc < 0 || !ids || !nodes)
+	if (!ids || !nodes)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	for (uint32_t depth = node.depth + 1; depth <= depth_head; depth++)
 		nodes[count++] = log_ancestor(log, head, depth);
@@ -150,18 +152,23 @@ static struct slice arguments_of(const struct block *block, struct arena *arena)
 
 #define REPAIRS_BACK_MAX 8
 
-/* The session that `id` was made of by a repair; false: of none, or it cannot be read any more. */
-static bool repaired_from(struct store *store, char id[LIMIT_SESSION_ID_BYTES + 1])
+/* The session that `id` was made of by a repair. BOBBIN_ENOTFOUND: of none, or it is gone or damaged; other errors: nobody
+ * can tell. */
+static int repaired_from(struct store *store, char id[LIMIT_SESSION_ID_BYTES + 1], struct bobbin_error *error)
 {
+	struct bobbin_error why = {0};
 	struct log *log;
-	if (log_open(store, slice_of(id), LOG_READ, &log, NULL) < 0)
-		return false;
+	int rc = log_open(store, slice_of(id), LOG_READ, &log, &why);
+	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_ECORRUPT || rc == BOBBIN_EREFUSED)
+		return BOBBIN_ENOTFOUND;
+	if (rc < 0)
+		return error_set(error, rc, "%s", why.message);
 	const char *from = log_info(log)->repaired_from;
 	bool found = *from && strlen(from) <= LIMIT_SESSION_ID_BYTES;
 	if (found)
 		memcpy(id, from, strlen(from) + 1);
 	log_close(log);
-	return found;
+	return found ? 0 : BOBBIN_ENOTFOUND;
 }
 
 /* In a repaired session, under the ids of those it was made of: the call may have been made there. Whoever went on in the
@@ -171,17 +178,17 @@ static int find_of_repaired(struct missing *missing, const struct block *block, 
 {
 	const struct log_info *info = log_info(missing->log);
 	char id[LIMIT_SESSION_ID_BYTES + 1] = "";
-	bool there = *info->repaired_from != '\0';
+	int there = *info->repaired_from ? 0 : BOBBIN_ENOTFOUND;
 	snprintf(id, sizeof(id), "%s", info->repaired_from);
-	for (int back = 0; there && back < REPAIRS_BACK_MAX; back++) {
+	for (int back = 0; there == 0 && back < REPAIRS_BACK_MAX; back++) {
 		int rc = find_recorded(missing, id, call, answer, ret_record, error);
 		if (rc != BOBBIN_ENOTFOUND &&
 			(rc < 0 || info->redact_on_write ||
 				action_has_arguments(ret_record, arguments_of(block, missing->arena))))
 			return rc;
-		there = repaired_from(missing->store, id);
+		there = repaired_from(missing->store, id, error);
 	}
-	return BOBBIN_ENOTFOUND;
+	return there ? there : BOBBIN_ENOTFOUND;
 }
 
 /* What the journal knows of it. No journal, or one that cannot be read, knows nothing. */
@@ -254,9 +261,11 @@ int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked,
 {
 	struct arena arena = ARENA_INIT;
 	struct log_append_options options = {.check_head = true};
-	struct missing missing = {.store = store, .log = log, .arena = &arena, .batch = open_batch(log)};
+	struct missing missing = {.store = store, .log = log, .arena = &arena, .batch = NODE_NONE};
 	char head[PATH_ID_BYTES];
-	int rc = missing.batch == NODE_NONE ? 0 : missing_records(&missing, error);
+	int rc = open_batch(log, &missing.batch, error);
+	if (!rc && missing.batch != NODE_NONE)
+		rc = missing_records(&missing, error);
 	if (!rc && missing.count)
 		rc = log_node_id(log, log_head(log), head, error);
 	if (!rc && missing.count) {

@@ -167,7 +167,7 @@ static int take(struct reading *reading, uint32_t shown)
 	struct log *log = reading->recording->session->log;
 	struct message message;
 	struct log_node node;
-	int rc = log_node(log, shown, &node);
+	int rc = log_look_up_node(log, shown, &node, reading->error);
 
 	/* Ids of a batch are needed until its last result. */
 	if (!rc && node.role != ROLE_TOOL)

@@ -76,9 +76,9 @@ static int find_runs(struct log *log, uint32_t head, struct arena *arena, struct
 	for (struct log *at = log; at; at = log_base(at))
 		for (uint32_t record = log_newest(at, RECORD_RUN); record != RECORD_NONE && count < RUNS_MAX;
 			record = info.previous) {
-			int rc = log_record(at, record, &info);
+			int rc = log_look_up_record(at, record, &info, error);
 			if (rc < 0)
-				break;
+				return rc;
 			if (!log_run_on_line(log, at, &info, head))
 				continue;
 			runs[count] = (struct run){.start = line_length(log, info.head)};

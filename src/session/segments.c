@@ -50,11 +50,12 @@ void segments_free(struct segments *segments)
 /* ---- Lines in the log ---- */
 
 /* Identifies the messages of the line to `node`. */
-static void segment_source(const struct log *log, uint32_t node, char ret_source[COMPACTION_SOURCE_BYTES])
+static int segment_source(const struct log *log, uint32_t node, char ret_source[COMPACTION_SOURCE_BYTES],
+	struct bobbin_error *error)
 {
 	struct log_node info = {0};
-	log_node(log, node, &info);
-	compaction_source(log, node, info.depth, WINDOW_NONE, ret_source);
+	int rc = log_look_up_node(log, node, &info, error);
+	return rc ? rc : compaction_source(log, node, info.depth, WINDOW_NONE, ret_source, error);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -97,8 +98,8 @@ static bool source_holds(struct log *log, uint32_t to, const struct json *line, 
 	struct json value;
 	if (!json_get(line, "source", &value) || value.type != JSON_STRING)
 		return false;
-	segment_source(log, to, source);
-	return slice_is(json_string_content(&value, arena), source);
+	return segment_source(log, to, source, NULL) == 0 &&
+	       slice_is(json_string_content(&value, arena), source);
 }
 
 /* False for a line that is not of the shape or names messages that are not
@@ -383,9 +384,10 @@ static int segment_record_line(struct work *work, struct buffer *out, struct bob
 		deriver_name(work->request->deriver, name);
 		json_member_text(&writer, "instead", name);
 	}
-	segment_source(work->session->log,
-		log_ancestor(work->session->log, work->request->head, (uint32_t)work->segment.to - 1),
-		source);
+	uint32_t last = log_ancestor(work->session->log, work->request->head, (uint32_t)work->segment.to - 1);
+	if ((rc = log_failure(work->session->log, error)) < 0 ||
+		(rc = segment_source(work->session->log, last, source, error)) < 0)
+		return rc;
 	json_member_text(&writer, "source", source);
 	buffer_add_text(out, ",\"record\":");
 	compact_record_write_json(&work->record, out);

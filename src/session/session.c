@@ -10,6 +10,7 @@
 #include "session/segments.h"
 #include "session/usage.h"
 #include "session/workspace.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- Opening ---- */
@@ -120,11 +121,13 @@ int bobbin_session_refresh(bobbin_session *session, struct bobbin_error *error)
 	return rc < 0 ? rc : log_refresh(session->log, error);
 }
 
-static uint64_t line_messages(const struct log *log)
+static bool line_messages(const struct log *log, uint64_t *ret_messages)
 {
 	struct log_node node;
 	uint32_t head = log_head(log);
-	return head != NODE_NONE && log_node(log, head, &node) == 0 ? (uint64_t)node.depth + 1 : 0;
+	bool known = head == NODE_NONE || log_node(log, head, &node) == 0;
+	*ret_messages = known && head != NODE_NONE ? (uint64_t)node.depth + 1 : 0;
+	return known;
 }
 
 static uint64_t line_tokens(struct log *log)
@@ -150,8 +153,7 @@ const struct bobbin_session_info *bobbin_session_info(bobbin_session *session)
 	info->owner = inner->owner;
 	info->title = inner->title;
 	info->forked_at = inner->forked_at;
-	info->messages = line_messages(session->log);
-	info->messages_known = 1;
+	info->messages_known = line_messages(session->log, &info->messages);
 	info->tokens = line_tokens(session->log);
 	info->faults = log_fault_total(session->log);
 	if (store_entry(session->store->store, slice_of(inner->id), &arena, &entry, NULL) == 0) {
@@ -167,7 +169,7 @@ const char *bobbin_session_head(bobbin_session *session)
 	uint32_t head = log_head(session->log);
 	session->head[0] = 0;
 	if (head != NODE_NONE && log_node_id(session->log, head, session->head, NULL) < 0)
-		session->head[0] = 0;
+		return NULL;
 	return session->head;
 }
 
@@ -183,7 +185,7 @@ int bobbin_short_id(bobbin_session *session, const char *id, char ret_id[BOBBIN_
 	if (!rc)
 		rc = log_find(session->log, slice_of(id), &node, error);
 	if (!rc)
-		rc = log_node(session->log, node, &info);
+		rc = log_look_up_node(session->log, node, &info, error);
 	if (rc < 0)
 		return rc;
 	if (strlen(id) <= SHORT_ID_BYTES)
@@ -237,11 +239,14 @@ static int append_message(bobbin_session *session, const char *record, size_t le
 	options.check_head = expect_head != NULL;
 	options.expected_head = expect_head && *expect_head ? slice_of(expect_head) : (struct slice){NULL, 0};
 	rc = log_append(session->log, &bytes, 1, &options, &ack, error);
-	if (rc == BOBBIN_ECONFLICT)
+	if (rc == BOBBIN_ECONFLICT) {
+		const char *head = bobbin_session_head(session);
 		error_set(error, rc, "the head is %s, not %s; nothing was written",
-			*bobbin_session_head(session) ? bobbin_session_head(session)
-						      : "before the first message",
+			!head	? "another message"
+			: *head ? head
+				: "before the first message",
 			*expect_head ? expect_head : "before the first message");
+	}
 	if (!rc && ret_ack)
 		ack_fill(session->log, &ack, ret_ack);
 	return rc;
@@ -302,7 +307,8 @@ int bobbin_session_rewind(
 	if (!rc && ret_ack) {
 		memset(ret_ack, 0, sizeof(*ret_ack));
 		ret_ack->seq = result.seq;
-		memcpy(ret_ack->id, bobbin_session_head(session), sizeof(ret_ack->id));
+		const char *head = bobbin_session_head(session);
+		snprintf(ret_ack->id, sizeof(ret_ack->id), "%s", head ? head : to);
 	}
 	if (!rc)
 		workspace_follow(session, NULL); /* else the next look does it */
@@ -355,7 +361,7 @@ int bobbin_session_edit(bobbin_session *session, const char *id, const char *tex
 	if (!rc)
 		rc = log_find(session->log, slice_of(id), &number, error);
 	if (!rc)
-		rc = log_node(session->log, number, &node);
+		rc = log_look_up_node(session->log, number, &node, error);
 	if (!rc && node.role != ROLE_USER)
 		rc = error_set(
 			error, BOBBIN_EINVAL, "%s is not a user message; only those can be edited", id);

@@ -320,9 +320,11 @@ static void find_gone_parents(bobbin_store *store, bobbin_tree *tree)
 		struct bobbin_tree_node *node = &tree->nodes[i];
 		if (node->depth || !*node->session->parent_id)
 			continue;
-		bool needed = node->session->forked_at > 0;
-		bool copied = needed && store_has_copy(store->store, slice_of(node->session->id));
-		node->parent_gone = needed && !copied ? 2 : 1;
+		struct slice own = slice_of(node->session->id);
+		if (!node->session->forked_at || store_has_copy(store->store, own))
+			node->parent_gone = 1;
+		else
+			node->parent_gone = store_lacks_copy(store->store, own) ? 2 : 3;
 	}
 }
 

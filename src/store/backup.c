@@ -79,14 +79,17 @@ static int look_at_target(struct course *course, const char *path, bool *ret_the
 	int dir = platform->open_at(platform->context, PLATFORM_CWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (dir == -ENOENT)
 		return 0;
+	if (dir == -ENOTDIR)
+		return error_set(course->error, BOBBIN_EEXIST, "%s is there and is no folder that could be a backup", path);
 	if (dir < 0)
-		return error_set(course->error, dir == -ENOTDIR ? BOBBIN_EEXIST : BOBBIN_EIO,
-			"%s is there and is no folder that could be a backup", path);
+		return error_set_os(course->error, -dir, "cannot open %s", path);
 	int rc = platform->info(platform->context, dir, &info);
 	if (!rc)
 		rc = platform->list(platform->context, dir, stop_at_name, &filled);
-	*ret_backup = platform->info_at(platform->context, dir, MANIFEST_NAME, &manifest) == 0;
+	int found = rc ? rc : platform->info_at(platform->context, dir, MANIFEST_NAME, &manifest);
+	*ret_backup = found == 0;
 	*ret_there = filled;
+	rc = found == -ENOENT ? 0 : found;
 	file_close(platform, dir);
 	if (rc < 0)
 		return error_set_os(course->error, -rc, "cannot examine %s", path);

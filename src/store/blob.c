@@ -285,7 +285,7 @@ int blob_sweep(struct store *store, struct blob_names *names, bool remove, size_
 	if (ret_removed)
 		*ret_removed = 0;
 	if (folder < 0)
-		return 0;
+		return folder == -ENOENT ? 0 : error_set_os(error, -folder, "cannot open the folder %s", BLOB_FOLDER);
 	sort_names(names);
 	int rc = lock_folder(store, folder, LOCK_EX, error);
 	if (!rc && (rc = platform->list(platform->context, store->dir, mark_in, &sweep)) < 0)

@@ -2,6 +2,7 @@
 /* The catalogue as bytes, see catalogue.h: a head, then each session's numbers and texts. */
 #include "store/catalogue.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include "base/hash.h"
 #include "store/file.h"
@@ -133,9 +134,12 @@ int catalogue_read(const struct store *store, struct arena *arena, struct catalo
 
 	*ret_catalogue = (struct catalogue){NULL, 0};
 	if (dir < 0)
-		return 0;
-	if (file_read(store->platform, dir, NAME, CATALOGUE_BYTES_MAX, &text, NULL) == 0)
+		return dir == -ENOENT || dir == -ENOTDIR || dir == -ELOOP ? 0 : BOBBIN_EIO;
+	rc = file_read(store->platform, dir, NAME, CATALOGUE_BYTES_MAX, &text, NULL);
+	if (rc == 0)
 		rc = parse(&text, arena, ret_catalogue);
+	else if (rc != BOBBIN_ENOMEM && rc != BOBBIN_EIO)
+		rc = 0; /* as if it were not there */
 	file_close(store->platform, dir);
 	buffer_release(&text);
 	return rc;

@@ -22,7 +22,7 @@ struct catalogue {
 	size_t count;
 };
 
-/* What can be read of it, maybe nothing. BOBBIN_ENOMEM. */
+/* What can be read of it, maybe nothing. BOBBIN_EIO: there may be one, which could not be read; BOBBIN_ENOMEM. */
 int catalogue_read(const struct store *store, struct arena *arena, struct catalogue *ret_catalogue);
 /* The entry that counts for this log, or NULL. */
 const struct store_entry *catalogue_find(

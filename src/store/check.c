@@ -36,6 +36,14 @@ int check_found(const struct store_check *check, const char *kind, const char *f
 	return rc < 0 ? error_set(error, rc, "%s", error_code_text(rc)) : 0;
 }
 
+int check_unread(const struct store_check *check, const char *file, int os, struct bobbin_error *error)
+{
+	struct bobbin_error why;
+
+	error_set_os(&why, os, "it could not be looked at");
+	return check_found(check, "unread", file, "", error, "%s. Nothing is known of it: look again.", why.message);
+}
+
 int check_progress(const struct store_check *check, const char *what, uint64_t done, uint64_t total,
 	struct bobbin_error *error)
 {
@@ -50,12 +58,10 @@ int check_progress(const struct store_check *check, const char *what, uint64_t d
 #define SHORTER "the log was longer when this was written: lines at its end are lost, unless they were taken out on purpose"
 
 /* What it says that the log contradicts; NULL if nothing. A log without a header of ours contradicts little: what only
- * its meta says is believed. */
-static const char *contradiction(struct log *log, const struct meta *meta)
+ * its meta says is believed. `messages`: on the log's line. */
+static const char *contradiction_of(const struct log *log, const struct meta *meta, uint64_t messages)
 {
 	const struct session_line *said = &meta->line, *known = &log->line;
-	uint32_t head = log_head(log);
-	struct log_node node;
 
 	if (!meta_is_of(meta, log->id))
 		return "it is another session's";
@@ -70,10 +76,21 @@ static const char *contradiction(struct log *log, const struct meta *meta)
 	if (known->created[0] && said->created[0] && strcmp(said->created, known->created) != 0)
 		return "it was made at another time";
 	if (meta->log_bytes == log->index.state.position.offset && meta->has_messages &&
-		meta->messages !=
-			(head == NODE_NONE || log_node(log, head, &node) < 0 ? 0 : (uint64_t)node.depth + 1))
+		meta->messages != messages)
 		return "it counts other messages than the log has";
 	return NULL;
+}
+
+static int contradiction(struct log *log, const struct meta *meta, const char **ret_wrong, struct bobbin_error *error)
+{
+	uint32_t head = log_head(log);
+	struct log_node node = {0};
+	int rc = head == NODE_NONE ? 0 : log_node(log, head, &node);
+
+	if (rc)
+		return error_set(error, rc, "%s: its last message cannot be looked up", log->name);
+	*ret_wrong = contradiction_of(log, meta, head == NODE_NONE ? 0 : (uint64_t)node.depth + 1);
+	return 0;
 }
 
 static int check_meta(struct log *log, const struct store_check *check, struct bobbin_error *error)
@@ -88,12 +105,15 @@ static int check_meta(struct log *log, const struct store_check *check, struct b
 	buffer_addf(&name, "%s.meta.json", log->id);
 	if (buffer_error(&name))
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	if (platform->info_at(platform->context, log->store->dir, name.data, &info) < 0)
-		rc = 0;
+	rc = platform->info_at(platform->context, log->store->dir, name.data, &info);
+	if (rc < 0)
+		rc = rc == -ENOENT ? 0 : check_unread(check, name.data, -rc, error);
 	else if ((rc = meta_read(log->store, log->id, &meta, error)) == BOBBIN_ENOTFOUND)
-		wrong = "it cannot be read";
+		wrong = "it cannot be used";
+	else if (rc == BOBBIN_EIO)
+		rc = check_unread(check, name.data, EIO, error);
 	else if (!rc)
-		wrong = contradiction(log, &meta);
+		rc = contradiction(log, &meta, &wrong, error);
 	if (wrong) {
 		/* A link, or a folder of that name, is not ours to take away. */
 		rc = check_found(check, "meta", name.data, S_ISREG(info.mode) ? "It is written anew, from the log." : "",
@@ -143,6 +163,7 @@ struct window {
 	char *data;
 	size_t cap, len;
 	uint64_t at;
+	int failed; /* errno */
 };
 
 /* The bytes from `offset` on; NULL if they are not there or memory is out. */
@@ -153,8 +174,10 @@ static const char *window_bytes(struct window *window, uint64_t offset, uint32_t
 	size_t wanted = length > WINDOW_BYTES ? length : WINDOW_BYTES;
 	if (wanted > window->cap) {
 		char *data = mem_realloc(window->data, wanted);
-		if (!data)
+		if (!data) {
+			window->failed = ENOMEM;
 			return NULL;
+		}
 		window->data = data;
 		window->cap = wanted;
 	}
@@ -162,6 +185,7 @@ static const char *window_bytes(struct window *window, uint64_t offset, uint32_t
 		platform_read_full(window->log->platform, window->log->file, window->data, wanted, offset);
 	window->at = offset;
 	window->len = got > 0 ? (size_t)got : 0;
+	window->failed = got < 0 ? (int)-got : 0;
 	return window->len >= length ? window->data : NULL;
 }
 
@@ -176,6 +200,7 @@ struct comparison {
 	uint64_t end;		   /* of the record before */
 	uint64_t last_chain, told;
 	const char *wrong; /* NULL: nothing so far */
+	int log_failed, index_failed; /* errno: what was taken for that */
 };
 
 static bool bytes_are(struct comparison *comparison, uint64_t offset, uint32_t length, uint32_t crc)
@@ -241,6 +266,10 @@ static void compare_next(struct comparison *comparison)
 		comparison->wrong = "an entry is not what stands in the log at its place";
 	else
 		comparison->control++;
+	if (comparison->wrong) { /* what could not be read is not wrong for that */
+		comparison->log_failed = comparison->window.failed;
+		comparison->index_failed = index_file_unread(comparison->file);
+	}
 }
 
 static int compare_all(struct comparison *comparison, struct bobbin_error *error)
@@ -258,8 +287,12 @@ static int compare_all(struct comparison *comparison, struct bobbin_error *error
 		}
 	}
 	mem_free(comparison->window.data);
+	if (!rc && comparison->log_failed)
+		rc = error_set_os(error, comparison->log_failed, "cannot read %s", comparison->log->name);
 	return rc;
 }
+
+static const char UNREAD[] = "it cannot be read";
 
 /* What is wrong with the open index file; NULL: nothing. Takes over `descriptor`. */
 static int judge_index(struct log *log, int descriptor, const struct store_check *check,
@@ -273,17 +306,21 @@ static int judge_index(struct log *log, int descriptor, const struct store_check
 	if (rc == BOBBIN_ENOMEM)
 		return error_set(error, rc, "out of memory");
 	if (rc) {
-		*ret_wrong = "nothing in it is whole";
+		*ret_wrong = rc == BOBBIN_EIO ? UNREAD : "nothing in it is whole";
 		return 0;
 	}
 	struct comparison comparison = {
 		.log = log, .check = check, .file = file, .trailer = index_file_trailer(file), .window = {.log = log}};
-	if (log->platform->info(log->platform->context, log->file, &info) < 0 ||
-		!log_index_fits(log, comparison.trailer, &info))
+	int fits = log->platform->info(log->platform->context, log->file, &info);
+	if (fits == 0)
+		fits = log_index_fits(log, comparison.trailer, &info);
+	if (fits < 0)
+		rc = error_set_os(error, -fits, "cannot read %s", log->name);
+	else if (!fits)
 		*ret_wrong = "it was made of another file, or of this one before it was changed (a copied or "
 			     "restored store has such)";
 	else if (!(rc = compare_all(&comparison, error)))
-		*ret_wrong = comparison.wrong;
+		*ret_wrong = comparison.index_failed ? UNREAD : comparison.wrong;
 	index_file_close(file);
 	return rc;
 }
@@ -319,8 +356,11 @@ int store_check_index(struct store *store, struct slice id, const struct store_c
 	index_name(log->id, name);
 	snprintf(shown, sizeof(shown), "%s/%s", STORE_CACHE_NAME, name);
 	int dir = store_cache_dir(store, false);
+	int opened = dir < 0 ? BOBBIN_ENOTFOUND : file_open(platform, dir, name, O_RDONLY, &descriptor, NULL, NULL);
+	if (opened == BOBBIN_EIO || opened == BOBBIN_ENOMEM)
+		wrong = UNREAD;
 	/* Whoever has it locked is writing it. */
-	if (dir < 0 || file_open(platform, dir, name, O_RDONLY, &descriptor, NULL, NULL) < 0) {
+	if (opened < 0) {
 		descriptor = -1;
 	} else if (platform->lock(platform->context, descriptor, LOCK_SH | LOCK_NB) < 0) {
 		file_close(platform, descriptor);
@@ -330,7 +370,7 @@ int store_check_index(struct store *store, struct slice id, const struct store_c
 		rc = judge_index(log, descriptor, check, &wrong, error);
 	*ret_trusted = !rc && (!wrong || check->mend);
 	if (!rc && wrong) {
-		rc = check_found(check, "index", shown, "It is removed; the next to open the session makes a new one.",
+		rc = check_found(check, wrong == UNREAD ? "unread" : "index", shown, "It is removed; the next to open the session makes a new one.",
 			error, "%s. It is only a cache: the log is read in its place.", wrong);
 		if (!rc && check->mend)
 			store_discard_index(store, log->id);
@@ -343,8 +383,8 @@ int store_check_index(struct store *store, struct slice id, const struct store_c
 /* ---- Why it cannot be opened -----------------------------------------------------------------------------
  */
 
-/* What the first line of a log says; false if that cannot be read. */
-static bool read_header(struct store *store, const char *id, struct session_line *ret_line)
+/* What the first line of a log says: 1; 0: nothing good; or negative: it cannot be read. */
+static int read_header(struct store *store, const char *id, struct session_line *ret_line)
 {
 	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES), head = BUFFER_INIT(HEAD_BYTES);
 	struct json record;
@@ -352,18 +392,22 @@ static bool read_header(struct store *store, const char *id, struct session_line
 	bool good = false;
 
 	buffer_addf(&name, "%s.jsonl", id);
-	if (!buffer_error(&name) &&
-		file_read(store->platform, store->dir, name.data, HEAD_BYTES, &head, NULL) == 0 && head.data) {
+	int rc = buffer_error(&name) ? buffer_error(&name)
+				     : file_read(store->platform, store->dir, name.data, HEAD_BYTES, &head, NULL);
+	if (!rc && head.data) {
 		const char *stop = memchr(head.data, '\n', head.len);
 		size_t len = stop ? (size_t)(stop - head.data) : head.len;
-		good = json_parse(head.data, len, &record, NULL) == 0
-			       ? !record_crc_is_wrong(&record, &ignored) &&
-					 session_line_parse(&record, ret_line, NULL) == 0
-			       : !looks_like_session_line(head.data, len);
+		if (json_parse(head.data, len, &record, NULL) < 0)
+			good = !looks_like_session_line(head.data, len);
+		else if (!record_crc_is_wrong(&record, &ignored)) {
+			rc = session_line_parse(&record, ret_line, NULL);
+			good = rc == 0;
+			rc = rc == BOBBIN_ENOMEM ? rc : 0;
+		}
 	}
 	buffer_release(&name);
 	buffer_release(&head);
-	return good;
+	return rc ? rc : good;
 }
 
 const char *store_why_unreadable(
@@ -375,9 +419,12 @@ const char *store_why_unreadable(
 	for (size_t depth = 0; depth <= LIMIT_FORK_DEPTH; depth++) {
 		struct session_line line = SESSION_LINE_INIT;
 		memcpy(ret_at, seen[depth], sizeof(seen[depth]));
-		if (!store_has(store, slice_of(seen[depth])))
+		if (store_lacks(store, slice_of(seen[depth])))
 			return depth ? "parent_missing" : "unreadable";
-		if (!read_header(store, seen[depth], &line))
+		int there = read_header(store, seen[depth], &line);
+		if (there < 0)
+			return "unreadable";
+		if (!there)
 			return "header";
 		if (!line.has_parent || !line.forked_at) {
 			memcpy(ret_at, seen[0], sizeof(seen[0]));

@@ -14,7 +14,7 @@
 
 /* Texts live as long as the call of `found`. */
 struct store_finding {
-	const char *kind; /* a stable word: "index", "meta", "leftover", "mode", "link", "blob", … */
+	const char *kind; /* a stable word: "index", "meta", "leftover", "mode", "link", "blob", …; "unread": could not be looked at */
 	const char *file; /* below the store's folder */
 	uint64_t line, offset;
 	const char *message; /* what is wrong and what it means */
@@ -35,8 +35,8 @@ int store_check_folder(struct store *store, const struct store_check *check, str
 
 /* What stands in blobs/: the name of a file there is the SHA-256 of what is in it. */
 int store_check_blobs(struct store *store, const struct store_check *check, struct bobbin_error *error);
-/* Whether a blob of this name, 64 hexadecimal digits, is there. */
-bool store_has_blob(const struct store *store, struct slice digest);
+/* Whether a blob of this name, 64 hexadecimal digits, is there: 1, 0, or BOBBIN_EIO, which says neither. */
+int store_has_blob(const struct store *store, struct slice digest, struct bobbin_error *error);
 
 /* Mode and kind of the log's file, and its meta file: whether that contradicts `log`. */
 int store_check_session(
@@ -58,6 +58,8 @@ const char *store_why_unreadable(
 
 int check_found(const struct store_check *check, const char *kind, const char *file, const char *mending,
 	struct bobbin_error *error, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* What could not be looked at is a finding too, which says why and nothing else. `os`: positive, as errno. */
+int check_unread(const struct store_check *check, const char *file, int os, struct bobbin_error *error);
 int check_progress(const struct store_check *check, const char *what, uint64_t done, uint64_t total,
 	struct bobbin_error *error);
 

@@ -4,6 +4,7 @@
  * what its name says is damaged; it is never removed here, since a log may name it. One that no log names was left by a
  * process that was killed between writing it and naming it, or while it deleted a session: that one is taken away.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -33,6 +34,7 @@ static bool are_digits(const char *text, size_t len)
 	return strlen(text) == len && strspn(text, "0123456789abcdef") == len;
 }
 
+/* 0, what errno says, or BOBBIN_ENOMEM. */
 static int hash_file(const struct blobs *blobs, int file, char ret_digest[SHA256_HEX_BYTES])
 {
 	const struct platform *platform = blobs->store->platform;
@@ -50,7 +52,7 @@ static int hash_file(const struct blobs *blobs, int file, char ret_digest[SHA256
 	}
 	sha256_final(&hash, digest);
 	hex_encode(digest, sizeof(digest), ret_digest);
-	return got < 0 ? error_set_os(blobs->error, (int)-got, "cannot read a blob") : 0;
+	return got < 0 ? (int)-got : 0;
 }
 
 static bool check_blob(void *data, const char *name)
@@ -72,12 +74,19 @@ static bool check_blob(void *data, const char *name)
 		return true;
 	}
 	if (blobs->rc) {
-		blobs->rc = check_found(blobs->check, "blob", shown, "", blobs->error,
-			"it cannot be opened as a file: the version of a workspace file that it holds is lost.");
+		blobs->rc = blobs->rc == BOBBIN_EREFUSED
+				    ? check_found(blobs->check, "blob", shown, "", blobs->error,
+					      "it cannot be opened as a file: the version of a workspace file that it "
+					      "holds is lost.")
+				    : check_unread(blobs->check, shown, EIO, blobs->error);
 		return blobs->rc == 0;
 	}
 	blobs->rc = hash_file(blobs, file, digest);
 	file_close(platform, file);
+	if (blobs->rc > 0) {
+		blobs->rc = check_unread(blobs->check, shown, blobs->rc, blobs->error);
+		return blobs->rc == 0;
+	}
 	bool right = !blobs->rc && strcmp(digest + (whole ? 0 : prefix), name) == 0;
 	if (!blobs->rc && !right)
 		blobs->rc = check_found(blobs->check, "blob", shown, "", blobs->error,
@@ -97,6 +106,12 @@ static int open_folder(const struct store *store, int dir, const char *name)
 		store->platform->context, dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
+/* Nothing there, or something else, which is said where the folder above is looked at. */
+static bool is_no_folder(int os)
+{
+	return os == -ENOENT || os == -ENOTDIR || os == -ELOOP;
+}
+
 static bool check_entry(void *data, const char *name)
 {
 	struct blobs *blobs = data;
@@ -107,8 +122,12 @@ static bool check_entry(void *data, const char *name)
 	struct blobs below = *blobs;
 	memcpy(below.prefix, name, 3);
 	below.dir = open_folder(blobs->store, blobs->dir, name);
-	if (below.dir < 0)
-		return true;
+	if (below.dir < 0) {
+		char shown[sizeof(BLOBS) + 4];
+		snprintf(shown, sizeof(shown), "%s/%.2s", BLOBS, name);
+		blobs->rc = is_no_folder(below.dir) ? 0 : check_unread(blobs->check, shown, -below.dir, blobs->error);
+		return blobs->rc == 0;
+	}
 	int rc = platform->list(platform->context, below.dir, check_blob, &below);
 	file_close(platform, below.dir);
 	blobs->done = below.done;
@@ -153,7 +172,7 @@ int store_check_blobs(struct store *store, const struct store_check *check, stru
 		.dir = open_folder(store, store->dir, BLOBS)};
 
 	if (blobs.dir < 0)
-		return 0;
+		return is_no_folder(blobs.dir) ? 0 : check_unread(check, BLOBS, -blobs.dir, error);
 	int rc = store->platform->list(store->platform->context, blobs.dir, check_entry, &blobs);
 	file_close(store->platform, blobs.dir);
 	if (rc < 0)
@@ -166,13 +185,13 @@ int store_check_blobs(struct store *store, const struct store_check *check, stru
 	return rc;
 }
 
-bool store_has_blob(const struct store *store, struct slice digest)
+int store_has_blob(const struct store *store, struct slice digest, struct bobbin_error *error)
 {
 	char name[sizeof(BLOBS) + SHA256_HEX_BYTES + 8], text[SHA256_HEX_BYTES];
 	struct file_info info;
 
 	if (digest.len != DIGITS)
-		return false;
+		return 0;
 	memcpy(text, digest.data, DIGITS);
 	text[DIGITS] = '\0';
 	for (int form = 0; form < 3; form++) {
@@ -180,9 +199,11 @@ bool store_has_blob(const struct store *store, struct slice digest)
 			snprintf(name, sizeof(name), "%s/%s", BLOBS, text);
 		else
 			snprintf(name, sizeof(name), "%s/%.2s/%s", BLOBS, text, form == 1 ? text + 2 : text);
-		if (store->platform->info_at(store->platform->context, store->dir, name, &info) == 0 &&
-			S_ISREG(info.mode))
-			return true;
+		int rc = store->platform->info_at(store->platform->context, store->dir, name, &info);
+		if (rc < 0 && rc != -ENOENT && rc != -ENOTDIR)
+			return error_set_os(error, -rc, "cannot examine %s", name);
+		if (rc == 0 && S_ISREG(info.mode))
+			return 1;
 	}
-	return false;
+	return 0;
 }

@@ -48,29 +48,38 @@ static bool session_of(const char *name, const char *const *endings, char ret_id
 /* ---- Leftovers -------------------------------------------------------------------------------------------
  */
 
-/* Takes a file away unless somebody has it locked; without `mend` only looks. ret_free: nobody has. */
-static void take_away(const struct folder *folder, const char *name, bool *ret_free)
+static int unread(const struct folder *folder, const char *name, int os)
+{
+	char shown[FOLDER_NAME_BYTES + 16];
+
+	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
+	return check_unread(folder->check, shown, os, folder->error);
+}
+
+/* Whether nobody has a file locked: 1, 0, or a negative errno. With `mend` it is taken away then. */
+static int take_away(const struct folder *folder, const char *name, bool mend)
 {
 	const struct platform *platform = folder->store->platform;
 	int file;
+	int rc = file_open(platform, folder->dir, name, O_RDONLY, &file, NULL, NULL);
 
-	*ret_free = false;
-	if (file_open(platform, folder->dir, name, O_RDONLY, &file, NULL, NULL) < 0)
-		return;
-	*ret_free = platform->lock(platform->context, file, LOCK_EX | LOCK_NB) == 0;
-	if (*ret_free && folder->check->mend)
-		platform->unlink_at(platform->context, folder->dir, name, 0);
+	if (rc < 0)
+		return rc == BOBBIN_EIO || rc == BOBBIN_ENOMEM ? -EIO : 0;
+	rc = platform->lock(platform->context, file, LOCK_EX | LOCK_NB);
+	bool is_free = rc == 0;
+	if (is_free && mend)
+		rc = platform->unlink_at(platform->context, folder->dir, name, 0);
 	file_close(platform, file);
+	return rc < 0 && rc != -EWOULDBLOCK && rc != -ENOENT ? rc : is_free;
 }
 
 static int leftover(const struct folder *folder, const char *name, const char *of)
 {
 	char shown[FOLDER_NAME_BYTES + 16];
-	bool is_free;
+	int rc = take_away(folder, name, folder->check->mend);
 
-	take_away(folder, name, &is_free);
-	if (!is_free)
-		return 0;
+	if (rc <= 0)
+		return rc < 0 ? unread(folder, name, -rc) : 0;
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
 	return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
 		"left by a process that was killed %s; nothing reads it.", of);
@@ -83,7 +92,7 @@ static int leftover_folder(const struct folder *folder, const char *name)
 	int dir = platform->open_at(platform->context, folder->dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
 	if (dir < 0)
-		return 0;
+		return dir == -ENOENT ? 0 : unread(folder, name, -dir);
 	bool is_free = platform->lock(platform->context, dir, LOCK_EX | LOCK_NB) == 0;
 	if (is_free && folder->check->mend) {
 		file_clear_folder(platform, dir, 0);
@@ -100,17 +109,15 @@ static int leftover_folder(const struct folder *folder, const char *name)
 static int orphan(const struct folder *folder, const char *name, const char *id)
 {
 	struct store *store = folder->store;
-	bool is_free;
 	int rc;
 
-	if (!store_lacks(store, slice_of(id))) /* also if nobody can tell */
-		return 0;
+	if (!store_lacks(store, slice_of(id)))
+		return store_has(store, slice_of(id)) ? 0 : unread(folder, name, EIO);
 	/* A lock's file is made before what it guards, and taken away after it: held, it is in use. */
 	if (ends_with(name, ".turn") || ends_with(name, ".compact")) {
-		const struct folder look = {store, &(struct store_check){.mend = false}, NULL, folder->dir, ""};
-		take_away(&look, name, &is_free);
-		if (!is_free)
-			return 0;
+		rc = take_away(folder, name, false);
+		if (rc <= 0)
+			return rc < 0 ? unread(folder, name, -rc) : 0;
 	}
 	rc = check_found(folder->check, "leftover", name, "It is taken away.", folder->error,
 		"it stands beside no log: what a deletion that was interrupted, or a copy, left of session %s.", id);
@@ -142,9 +149,11 @@ static int check_file_mode(const struct folder *folder, const char *name, const 
 		return 0;
 	rc = check_found(folder->check, "mode", name, "Its mode becomes 600.", folder->error,
 		"others may %s it (mode %03o).", info->mode & 022 ? "write to" : "read", info->mode & 0777);
-	if (rc || !folder->check->mend ||
-		file_open(platform, folder->dir, name, O_RDONLY, &file, NULL, NULL) < 0)
+	if (rc || !folder->check->mend)
 		return rc;
+	rc = file_open(platform, folder->dir, name, O_RDONLY, &file, NULL, folder->error);
+	if (rc)
+		return rc == BOBBIN_ENOTFOUND ? 0 : rc;
 	rc = platform->change_mode(platform->context, file, 0600);
 	file_close(platform, file);
 	return rc < 0 ? error_set_os(folder->error, -rc, "cannot keep others from %s", name) : 0;
@@ -218,8 +227,9 @@ static int check_name(const struct folder *folder, const char *name)
 	const struct platform *platform = folder->store->platform;
 	struct file_info info;
 
-	if (platform->info_at(platform->context, folder->dir, name, &info) < 0) /* gone in between */
-		return 0;
+	int rc = platform->info_at(platform->context, folder->dir, name, &info);
+	if (rc < 0)
+		return rc == -ENOENT /* gone in between */ ? 0 : unread(folder, name, -rc);
 	if (is_log(name) && !(S_ISREG(info.mode) && info.owner == platform->user(platform->context)))
 		return 0; /* found with the session of that name */
 	if (S_ISLNK(info.mode))
@@ -265,7 +275,7 @@ static bool is_being_made(const struct folder *folder, const char *id)
 	struct file_info info;
 
 	snprintf(name, sizeof(name), ".%s.jsonl.tmp", id);
-	return platform->info_at(platform->context, folder->store->dir, name, &info) == 0;
+	return platform->info_at(platform->context, folder->store->dir, name, &info) != -ENOENT; /* also if nobody can tell */
 }
 
 static int check_cache_name(const struct folder *folder, const char *name)
@@ -280,7 +290,11 @@ static int check_cache_name(const struct folder *folder, const char *name)
 		return check_found(folder->check, "leftover", shown, "It is taken away.", folder->error,
 			"left by a process that was killed while it tried something out (resume-test); nothing reads it.");
 	}
-	if (!cached_session(name, id) || !store_lacks(folder->store, slice_of(id)) || is_being_made(folder, id))
+	if (!cached_session(name, id))
+		return 0;
+	if (!store_lacks(folder->store, slice_of(id)))
+		return store_has(folder->store, slice_of(id)) ? 0 : unread(folder, name, EIO);
+	if (is_being_made(folder, id))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
 	if (folder->check->mend)
@@ -341,7 +355,7 @@ static int find_wrong(const struct folder *folder, const struct catalogue *catal
 		int rc = store_entry(folder->store, slice_of(id), arena, &said, NULL);
 		if (rc == BOBBIN_ENOMEM)
 			return rc;
-		if (rc)
+		if (rc || said.unread)
 			continue;
 		*ret_id = id;
 		*ret_what = difference(&catalogue->entries[i].entry, &said);
@@ -359,9 +373,14 @@ static int check_catalogue(const struct folder *folder, int caches)
 	struct file_info info;
 	const char *id = "", *what = NULL;
 
-	if (platform->info_at(platform->context, caches, "catalogue", &info) < 0)
-		return 0;
-	int rc = catalogue_read(folder->store, &arena, &catalogue);
+	int rc = platform->info_at(platform->context, caches, "catalogue", &info);
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : check_unread(folder->check, STORE_CACHE_NAME "/catalogue", -rc, folder->error);
+	rc = catalogue_read(folder->store, &arena, &catalogue);
+	if (rc == BOBBIN_EIO) {
+		arena_release(&arena);
+		return check_unread(folder->check, STORE_CACHE_NAME "/catalogue", EIO, folder->error);
+	}
 	if (!rc && catalogue.entries)
 		rc = find_wrong(folder, &catalogue, &arena, &id, &what);
 	if (rc)
@@ -386,8 +405,10 @@ int store_check_folder(struct store *store, const struct store_check *check, str
 	int rc = each_name(&folder, check_name);
 	int caches = rc ? -1 : store_cache_dir(store, false);
 
-	if (caches < 0)
-		return rc;
+	if (caches < 0) /* none, or something else of that name, which was said */
+		return rc || caches == -ENOENT || caches == -ENOTDIR || caches == -ELOOP
+			       ? rc
+			       : unread(&folder, STORE_CACHE_NAME, -caches);
 	folder.dir = caches;
 	folder.shown = STORE_CACHE_NAME "/";
 	rc = each_name(&folder, check_cache_name);

@@ -105,24 +105,31 @@ int file_lock(const struct platform *platform, int file, int64_t wait_ms, const 
 	}
 }
 
-static bool is_still_there(const struct platform *platform, int dir, const char *name, int file)
+static int is_still_there(const struct platform *platform, int dir, const char *name, int file, bool *ret_is,
+	struct bobbin_error *error)
 {
 	struct file_info opened, named;
-	return platform->info(platform->context, file, &opened) == 0 &&
-	       platform->info_at(platform->context, dir, name, &named) == 0 && opened.inode == named.inode &&
-	       opened.device == named.device;
+	int rc = platform->info(platform->context, file, &opened);
+
+	if (rc == 0)
+		rc = platform->info_at(platform->context, dir, name, &named);
+	*ret_is = rc == 0 && opened.inode == named.inode && opened.device == named.device;
+	return rc < 0 && rc != -ENOENT ? error_set_os(error, -rc, "cannot examine %s", name) : 0;
 }
 
 int file_open_locked(const struct platform *platform, int dir, const char *name, int64_t wait_ms,
 	int *ret_file, struct bobbin_error *error)
 {
 	for (int tries = 0; tries < TAKE_OVER_TRIES; tries++) {
+		bool there = false;
 		int file = -1;
 		int rc = file_open(platform, dir, name, O_RDWR | O_CREAT | O_APPEND, &file, NULL, error);
 		if (rc)
 			return rc;
 		rc = file_lock(platform, file, wait_ms, name, error);
-		if (!rc && is_still_there(platform, dir, name, file)) {
+		if (!rc)
+			rc = is_still_there(platform, dir, name, file, &there, error);
+		if (!rc && there) {
 			*ret_file = file;
 			return 0;
 		}

@@ -23,12 +23,19 @@ struct index_file {
 	uint8_t (*blocks)[INDEX_BLOCK_BYTES]; /* a slot each */
 	struct buffer texts[TEXTS];
 	unsigned next_text;
+	int unread; /* errno of the last reading */
 };
 
 static bool read_all(struct index_file *file, void *data, size_t len, uint64_t at)
 {
 	ssize_t got = platform_read_full(file->platform, file->descriptor, data, len, at);
+	file->unread = got < 0 ? (int)-got : 0;
 	return got >= 0 && (size_t)got == len;
+}
+
+int index_file_unread(const struct index_file *file)
+{
+	return file->unread;
 }
 
 /* ---- Opening ---------------------------------------------------------------------------------------------
@@ -51,11 +58,14 @@ static bool find_trailer(struct index_file *file, uint64_t size)
 {
 	uint64_t end = size - size % INDEX_ALIGN;
 
-	for (int tries = 0; tries < TAILS_SEARCHED && end > 0; tries++, end -= INDEX_ALIGN)
+	for (int tries = 0; tries < TAILS_SEARCHED && end > 0; tries++, end -= INDEX_ALIGN) {
 		if (read_trailer(file, end)) {
 			file->end = end;
 			return true;
 		}
+		if (file->unread)
+			return false;
+	}
 	return false;
 }
 
@@ -76,7 +86,7 @@ static int read_chunks(struct index_file *file)
 			!read_all(file, &crc, sizeof(crc), trailer->leaves[i] + bytes) ||
 			crc != index_crc(trailer->nonce, index_what(i, INDEX_LEAF_CHUNKS), trailer->leaves[i],
 				       leaf, bytes))
-			return BOBBIN_ENOTFOUND;
+			return file->unread ? BOBBIN_EIO : BOBBIN_ENOTFOUND;
 	}
 	memcpy(file->chunks + (size_t)trailer->leaf_count * INDEX_LEAF_CHUNKS, trailer->chunks,
 		trailer->chunk_count * sizeof(*file->chunks));
@@ -87,9 +97,10 @@ static int open_file(struct index_file *file)
 {
 	struct file_info info;
 
-	if (file->platform->info(file->platform->context, file->descriptor, &info) < 0 ||
-		!find_trailer(file, info.size))
-		return BOBBIN_ENOTFOUND;
+	if (file->platform->info(file->platform->context, file->descriptor, &info) < 0)
+		return BOBBIN_EIO;
+	if (!find_trailer(file, info.size))
+		return file->unread ? BOBBIN_EIO : BOBBIN_ENOTFOUND;
 	int rc = read_chunks(file);
 	if (rc)
 		return rc;

@@ -86,8 +86,10 @@ struct index_trailer {
 struct index_file;
 
 /* Opens the newest trailer of an index; takes over `descriptor`. BOBBIN_ENOTFOUND: there is none that is
- * whole; BOBBIN_ENOMEM. */
+ * whole; BOBBIN_EIO: that could not be read; BOBBIN_ENOMEM. */
 int index_file_open(const struct platform *platform, int descriptor, struct index_file **ret_file);
+/* Why the last thing asked for that was not got could not be read, as errno says it; 0: it was, and was not right. */
+int index_file_unread(const struct index_file *file);
 void index_file_close(struct index_file *file); /* NULL allowed */
 const struct index_trailer *index_file_trailer(const struct index_file *file);
 uint64_t index_file_end(const struct index_file *file); /* where the trailer ends */

@@ -122,14 +122,15 @@ int log_read_on(struct log *log, uint64_t size, struct bobbin_error *error)
 
 int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error)
 {
+	struct bobbin_error why = {0};
 	struct meta meta;
 
 	*ret_said = log->line;
 	if (log->line.version)
 		return 0;
-	int rc = meta_read(log->store, log->id, &meta, NULL);
+	int rc = meta_read(log->store, log->id, &meta, &why);
 	if (rc)
-		return rc == BOBBIN_ENOMEM ? error_set(error, rc, "out of memory") : 0;
+		return rc == BOBBIN_ENOTFOUND ? 0 : error_set(error, rc, "%s", why.message);
 	if (!meta_is_of(&meta, log->id))
 		return 0;
 	meta.line.id[0] = '\0';
@@ -150,11 +151,15 @@ static void settle_unwritten(struct log *log, const struct session_line *said)
 		memcpy(log->unwritten.id, log->id, sizeof(log->unwritten.id));
 }
 
-/* Nothing says any more that it was a fork, but for the copy of what it inherits. */
-static bool has_lost_copy(const struct log *log)
+/* Nothing says any more that it was a fork, but for the copy of what it inherits. 1, 0, or BOBBIN_EIO: nobody can tell. */
+static int has_lost_copy(const struct log *log, struct bobbin_error *error)
 {
-	return log->salvage && log->header_lost && !log->is_copy && !log->base && !log->parent_lost &&
-	       store_has_copy(log->store, slice_of(log->id));
+	if (!log->salvage || !log->header_lost || log->is_copy || log->base || log->parent_lost ||
+		store_lacks_copy(log->store, slice_of(log->id)))
+		return 0;
+	return store_has_copy(log->store, slice_of(log->id))
+		       ? 1
+		       : error_set(error, BOBBIN_EIO, "cannot examine what %s inherits", log->name);
 }
 
 int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error *error)
@@ -178,7 +183,9 @@ int log_load(struct log *log, const struct log_chain *chain, struct bobbin_error
 			said = log->line;
 		else if ((rc = log_read_unwritten(log, &said, error)) < 0)
 			return rc;
-		else if ((!said.has_parent || !said.forked_at || log->base || log->parent_lost) && !has_lost_copy(log)) {
+		else if ((rc = has_lost_copy(log, error)) < 0)
+			return rc;
+		else if ((!said.has_parent || !said.forked_at || log->base || log->parent_lost) && rc == 0) {
 			settle_unwritten(log, &said);
 			log_set_info(log);
 			/* Before anything is saved: what was read on under a failing index is not true. */

@@ -278,6 +278,8 @@ struct log_node {
 uint32_t log_node_count(
 	const struct log *log); /* some of them inherited files' nodes that are not part of this session */
 int log_node(const struct log *log, uint32_t node, struct log_node *ret_node);
+/* The same, with the words for what cannot be read. */
+int log_look_up_node(const struct log *log, uint32_t node, struct log_node *ret_node, struct bobbin_error *error);
 uint32_t log_head(const struct log *log);		 /* NODE_NONE: no message */
 bool log_has_node(const struct log *log, uint32_t node); /* part of this session */
 
@@ -293,6 +295,9 @@ int log_short_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], str
 
 /* The node at `depth` on the line to `node`: O(log n). NODE_NONE if it is shorter. */
 uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth);
+/* An index that cannot be read answers these three, and log_find, as if nothing were there: 0 if none did since this was asked
+ * last, else why. BOBBIN_EIO, BOBBIN_ENOMEM, BOBBIN_ECORRUPT. */
+int log_failure(const struct log *log, struct bobbin_error *error);
 /* Whether `node` is on the line to `head`: O(log n). */
 bool log_on_line(const struct log *log, uint32_t node, uint32_t head);
 /* The line to `node` (NODE_NONE: empty), first message first, in the arena. */
@@ -342,6 +347,8 @@ struct log_record {
 
 uint32_t log_record_count(const struct log *log); /* of its own file */
 int log_record(const struct log *log, uint32_t record, struct log_record *ret_record);
+int log_look_up_record(
+	const struct log *log, uint32_t record, struct log_record *ret_record, struct bobbin_error *error);
 /* Whether a record that is no message, of `log` itself or of an ancestor `at` of its, was written at a message of the line to `head`
  * (or before any): a node's number says so only below the cut, behind which the ancestor's numbers are other messages' here; and what
  * an ancestor wrote after it was forked is not of this session. */

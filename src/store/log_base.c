@@ -24,17 +24,18 @@ void log_copy_name(const char *id, char ret_name[LOG_NAME_BYTES])
 	memcpy(ret_name + len, ".base.jsonl", sizeof(".base.jsonl"));
 }
 
-/* BOBBIN_ENOTFOUND if it has none, or none that can be used. */
+/* BOBBIN_ENOTFOUND if it has none, or none that can be used; BOBBIN_EIO if nobody can tell. */
 static int open_copy(struct log *log, struct log **ret_copy, struct bobbin_error *error)
 {
+	struct bobbin_error why = {0};
 	char name[LOG_NAME_BYTES];
 
 	if (log->is_copy)
 		return BOBBIN_ENOTFOUND;
 	log_copy_name(log->id, name);
-	int rc = log_open_copy(log->store, log->id, name, log->raw, log->read_max, ret_copy, NULL);
-	if (rc == BOBBIN_ENOMEM)
-		return error_set(error, rc, "out of memory");
+	int rc = log_open_copy(log->store, log->id, name, log->raw, log->read_max, ret_copy, &why);
+	if (rc == BOBBIN_ENOMEM || rc == BOBBIN_EIO)
+		return error_set(error, rc, "%s", why.message);
 	return rc ? BOBBIN_ENOTFOUND : 0;
 }
 
@@ -49,11 +50,14 @@ static int open_base(struct log *log, const char *id, const struct log_chain *ch
 		return error_set(
 			error, BOBBIN_ECORRUPT, "%s: more than %d ancestors", log->name, LIMIT_FORK_DEPTH);
 	int rc = log_open_below(log->store, slice_of(id), log, chain, ret_base, error);
-	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED)
+	if (rc == BOBBIN_ENOTFOUND)
 		rc = error_set(error, BOBBIN_ECORRUPT,
 			"%s: the session it was forked from, %s, is missing: put %s.jsonl back", log->name,
 			id, id);
-	else if (rc && chain->depth == 0) /* who is concerned, and where it fails; not all those between */
+	else if (rc == BOBBIN_EREFUSED) {
+		error_prefix(error, "%s: the session it was forked from cannot be used", log->name);
+		rc = error ? error->code = BOBBIN_ECORRUPT : BOBBIN_ECORRUPT;
+	} else if (rc && chain->depth == 0) /* who is concerned, and where it fails; not all those between */
 		error_prefix(error, "%s: its ancestor", log->name);
 	return rc;
 }
@@ -154,20 +158,22 @@ static int resolve_copied(
 static int resolve_pinned(struct log *log, const struct session_line *said, const struct log_chain *chain,
 	uint32_t *ret_through, struct bobbin_error *error)
 {
+	struct bobbin_error why = {0};
 	struct log *base = NULL;
-	int rc = resolve_copied(log, said, ret_through, error);
+	int rc = resolve_copied(log, said, ret_through, &why);
 
-	if (rc != BOBBIN_ENOTFOUND)
-		return rc;
-	rc = open_base(log, said->base_id, chain, &base, error);
+	/* One that cannot be read is not needed while the base is there. */
+	if (rc != BOBBIN_ENOTFOUND && rc != BOBBIN_EIO)
+		return rc ? error_set(error, rc, "%s", why.message) : 0;
+	rc = open_base(log, said->base_id, chain, &base, &why);
 	if (rc == BOBBIN_ECORRUPT) {
-		struct bobbin_error ignored;
+		struct bobbin_error ignored = {0};
 		int copied = resolve_copied(log, said, ret_through, &ignored);
 		if (copied != BOBBIN_ENOTFOUND)
-			return copied == BOBBIN_ENOMEM ? error_set(error, copied, "out of memory") : copied;
+			return copied ? error_set(error, copied, "%s", ignored.message) : 0;
 	}
 	if (rc)
-		return rc;
+		return error_set_at(error, rc, why.line, why.offset, "%s", why.message);
 	uint32_t through = log_find_pinned(base, said);
 	/* Forked from what the base itself has only as a copy. */
 	if (through == NODE_NONE && base->base && base->base->is_copy)
@@ -260,7 +266,7 @@ int log_begin_again(struct log *log, const struct session_line *said, const stru
 				  : resolve_count(log, said, chain, &through, error);
 	else if (log->salvage && log->header_lost)
 		rc = resolve_lost(log, said, first_seq, &through, error);
-	log->parent_lost = log->salvage && !log->base && (rc == BOBBIN_ECORRUPT || log->header_lost);
+	log->parent_lost = log->salvage && !log->base && (rc == BOBBIN_ECORRUPT || (!rc && log->header_lost));
 	if (log->parent_lost)
 		return 0;
 	if (rc || !log->base)

@@ -55,7 +55,7 @@ bool log_is_marked_unsynced(const struct log *log, int dir)
 	char name[LOG_NAME_BYTES];
 
 	mark_name(log->stem, name);
-	return log->platform->info_at(log->platform->context, dir, name, &info) == 0;
+	return log->platform->info_at(log->platform->context, dir, name, &info) != -ENOENT; /* also if nobody can tell */
 }
 
 static void forget(const struct store *store, int dir, const char *stem)
@@ -106,19 +106,19 @@ void store_discard_index(const struct store *store, const char *id)
 /* ---- Does it fit? ----------------------------------------------------------------------------------------
  */
 
-bool log_edge_crc(const struct log *log, uint64_t from, uint64_t to, uint32_t *ret_crc)
+int log_edge_crc(const struct log *log, uint64_t from, uint64_t to, uint32_t *ret_crc)
 {
 	char bytes[INDEX_EDGE_BYTES];
 	size_t len = (size_t)(to - from);
 	ssize_t got = platform_read_full(log->platform, log->file, bytes, len, from);
 
 	if (got < 0 || (size_t)got != len)
-		return false;
+		return got < 0 ? (int)got : 0;
 	*ret_crc = crc32c(0, bytes, len);
-	return true;
+	return 1;
 }
 
-bool log_index_fits(const struct log *log, const struct index_trailer *trailer, const struct file_info *info)
+int log_index_fits(const struct log *log, const struct index_trailer *trailer, const struct file_info *info)
 {
 	uint64_t covered = trailer->state.position.offset;
 	uint64_t edge = covered < INDEX_EDGE_BYTES ? covered : INDEX_EDGE_BYTES;
@@ -127,9 +127,11 @@ bool log_index_fits(const struct log *log, const struct index_trailer *trailer, 
 	if (strncmp(trailer->id, log->id, sizeof(trailer->id)) != 0 || trailer->device != log->device ||
 		trailer->inode != log->inode || covered > info->size ||
 		(covered == info->size && trailer->modified_ns != info->modified_ns))
-		return false;
-	return log_edge_crc(log, 0, edge, &first) && log_edge_crc(log, covered - edge, covered, &last) &&
-	       first == trailer->first_crc && last == trailer->last_crc;
+		return 0;
+	int rc = log_edge_crc(log, 0, edge, &first);
+	if (rc == 1)
+		rc = log_edge_crc(log, covered - edge, covered, &last);
+	return rc == 1 ? first == trailer->first_crc && last == trailer->last_crc : rc;
 }
 
 struct index_file *log_open_index(const struct log *log)
@@ -235,7 +237,7 @@ int log_attach_index(struct log *log, const struct log_chain *chain, struct bobb
 	int rc = file ? 0 : BOBBIN_ENOTFOUND;
 
 	if (!rc && (log->platform->info(log->platform->context, log->file, &info) < 0 ||
-			   !log_index_fits(log, index_file_trailer(file), &info) ||
+			   log_index_fits(log, index_file_trailer(file), &info) != 1 ||
 			   !read_line(file, &log->line)))
 		rc = BOBBIN_ENOTFOUND;
 	if (!rc)

@@ -101,11 +101,11 @@ int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bo
 
 /* Begins with what an index file says, if there is one that fits. BOBBIN_ENOMEM, or 0. */
 int log_attach_index(struct log *log, const struct log_chain *chain, struct bobbin_error *error);
-/* Whether the trailer is of this log, as far as `size` bytes of it tell. */
+/* Whether the trailer is of this log, as far as `size` bytes of it tell: 1 or 0, or negative as errno: it cannot be read. */
 struct index_trailer;
-bool log_index_fits(const struct log *log, const struct index_trailer *trailer, const struct file_info *info);
-/* CRC-32C of the bytes from `from` to `to`, at most INDEX_EDGE_BYTES. False: they cannot be read. */
-bool log_edge_crc(const struct log *log, uint64_t from, uint64_t to, uint32_t *ret_crc);
+int log_index_fits(const struct log *log, const struct index_trailer *trailer, const struct file_info *info);
+/* CRC-32C of the bytes from `from` to `to`, at most INDEX_EDGE_BYTES: 1; 0: the log ends before; negative: it cannot be read. */
+int log_edge_crc(const struct log *log, uint64_t from, uint64_t to, uint32_t *ret_crc);
 void index_name(const char *id, char ret_name[LOG_NAME_BYTES]);
 
 /* Writes what came since, if that is much. What was read must be durable; `unsynced`: it is synced first. */

@@ -142,6 +142,24 @@ int log_short_id(struct log *log, uint32_t node, char ret_id[PATH_ID_BYTES], str
 	return id_within(log, node, LOG_SHORT_ID_BYTES, ret_id, error);
 }
 
+int log_look_up_node(const struct log *log, uint32_t node, struct log_node *ret_node, struct bobbin_error *error)
+{
+	int rc = log_node(log, node, ret_node);
+	return rc ? error_set(error, rc, "%s: where its messages stand cannot be read", log->name) : 0;
+}
+
+int log_look_up_record(
+	const struct log *log, uint32_t record, struct log_record *ret_record, struct bobbin_error *error)
+{
+	int rc = log_record(log, record, ret_record);
+	return rc ? error_set(error, rc, "%s: where its records stand cannot be read", log->name) : 0;
+}
+
+int log_failure(const struct log *log, struct bobbin_error *error)
+{
+	return log_checked(log, 0, error);
+}
+
 uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth)
 {
 	return node < index_count(&log->index) ? index_ancestor(&log->index, node, depth) : NODE_NONE;

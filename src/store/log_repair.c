@@ -163,8 +163,13 @@ static int make_header(struct log *log, const struct log_repair *repair, struct 
 	int rc = bytes_crc(log, &crc, error);
 
 	session_line_merge(&known, &log->unwritten);
-	if (!rc && log->header_lost && meta_read(log->store, log->id, &meta, NULL) == 0 && meta_is_of(&meta, log->id))
-		session_line_merge(&known, &meta.line);
+	if (!rc && log->header_lost) {
+		struct bobbin_error why = {0};
+		rc = meta_read(log->store, log->id, &meta, &why);
+		if (!rc && meta_is_of(&meta, log->id))
+			session_line_merge(&known, &meta.line);
+		rc = !rc || rc == BOBBIN_ENOTFOUND ? 0 : error_set(error, rc, "%s", why.message);
+	}
 	options.owner = slice_of(known.owner);
 	options.title = slice_of(known.title);
 	options.segment_bytes = known.segment_bytes;

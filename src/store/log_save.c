@@ -342,8 +342,8 @@ static int describe(struct saving *saving)
 	struct file_info info;
 
 	if (log->platform->info(log->platform->context, log->file, &info) < 0 ||
-		!log_edge_crc(log, 0, edge, &trailer->first_crc) ||
-		!log_edge_crc(log, covered - edge, covered, &trailer->last_crc))
+		log_edge_crc(log, 0, edge, &trailer->first_crc) != 1 ||
+		log_edge_crc(log, covered - edge, covered, &trailer->last_crc) != 1)
 		return BOBBIN_EIO;
 	memset(trailer->id, 0, sizeof(trailer->id));
 	memcpy(trailer->id, log->id, strlen(log->id));
@@ -416,7 +416,7 @@ static bool agrees(const struct log *log, const struct index_trailer *trailer)
 	struct file_info info;
 
 	if (log->platform->info(log->platform->context, log->file, &info) < 0 ||
-		!log_index_fits(log, trailer, &info))
+		log_index_fits(log, trailer, &info) != 1)
 		return false;
 	return trailer->base_count == index->base_count && theirs->node_count <= ours->node_count &&
 	       theirs->control_count <= ours->control_count &&
@@ -441,7 +441,7 @@ static int save_more(struct log *log, int dir, const char *name)
 	if (!rc)
 		rc = index_file_open(platform, reader, &old);
 	const struct index_trailer *trailer = rc ? NULL : index_file_trailer(old);
-	if (!rc && log_index_fits(log, trailer, &(struct file_info){.size = UINT64_MAX}) &&
+	if (!rc && log_index_fits(log, trailer, &(struct file_info){.size = UINT64_MAX}) == 1 &&
 		trailer->state.position.offset >= log->index.state.position.offset) {
 		log->saved_bytes = trailer->state.position.offset; /* somebody was quicker */
 	} else if (!rc && !agrees(log, trailer)) {

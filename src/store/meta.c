@@ -36,14 +36,14 @@ int meta_read(struct store *store, const char *id, struct meta *ret_meta, struct
 	int rc = file_read(store->platform, store->dir, name, LIMIT_META_BYTES, &text, error);
 	if (!rc && text.data && json_parse(text.data, text.len, &object, NULL) == 0)
 		rc = session_line_parse(&object, &meta.line, error);
-	else if (rc != BOBBIN_ENOMEM)
+	else if (rc != BOBBIN_ENOMEM && rc != BOBBIN_EIO)
 		rc = BOBBIN_ENOTFOUND;
 	if (!rc) {
 		meta.has_messages = get_count(&object, "messages", &meta.messages);
 		if (!get_count(&object, "logBytes", &meta.log_bytes))
 			meta.log_bytes = 0;
 		*ret_meta = meta;
-	} else if (rc != BOBBIN_ENOMEM)
+	} else if (rc != BOBBIN_ENOMEM && rc != BOBBIN_EIO)
 		rc = error_set(error, BOBBIN_ENOTFOUND, "%s cannot be used", name);
 	buffer_release(&text);
 	return rc;

@@ -232,6 +232,11 @@ bool store_has_copy(const struct store *store, struct slice id)
 	return look_at(store, id, ".base.jsonl") == 0;
 }
 
+bool store_lacks_copy(const struct store *store, struct slice id)
+{
+	return look_at(store, id, ".base.jsonl") == -ENOENT;
+}
+
 struct turn_lock {
 	const struct platform *platform;
 	int file;

@@ -73,10 +73,11 @@ void store_close(struct store *store); /* NULL allowed */
 
 const struct platform *store_platform(const struct store *store);
 int store_dir(const struct store *store); /* descriptor of the folder, for rooms that keep files beside */
-bool store_has_copy(const struct store *store, struct slice id); /* it has a copy of what it inherits */
 bool store_has(const struct store *store, struct slice id); /* a log of that name exists (a bad id: false) */
-/* None exists. Not the opposite of store_has: if nobody can tell, both are false. */
+/* None exists. Not the opposite of store_has: if nobody can tell, both are false. The same of the copy of what it inherits. */
 bool store_lacks(const struct store *store, struct slice id);
+bool store_has_copy(const struct store *store, struct slice id);
+bool store_lacks_copy(const struct store *store, struct slice id);
 
 /* One session as a list shows it. Texts live in the arena of the call and are NUL-terminated. */
 struct store_entry {
@@ -92,6 +93,7 @@ struct store_entry {
 	uint64_t bytes;	       /* of its own log */
 	int64_t updated_ns;    /* modification time of the log */
 	bool damaged;	       /* the header cannot be read: `bobbin doctor` says more */
+	bool unread;	       /* `damaged`, but only because it could not be read: that says nothing about what stands there */
 	const char *why;       /* of `damaged`: a few words, not in the arena; else NULL */
 };
 

@@ -130,7 +130,10 @@ static int unlink_temporary(struct store *store, const char *id, int file, struc
 
 	buffer_addf(&name, ".%s.jsonl.tmp", id);
 	int rc = buffer_error(&name) ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
-	if (!rc && platform->info_at(platform->context, store->dir, name.data, &info) == 0) {
+	int there = rc ? -ENOENT : platform->info_at(platform->context, store->dir, name.data, &info);
+	if (there < 0 && there != -ENOENT) {
+		rc = error_set_os(error, -there, "cannot examine %s", name.data);
+	} else if (there == 0) {
 		if (platform->info(platform->context, file, &log) < 0 || log.inode != info.inode)
 			rc = file_open_locked(platform, store->dir, name.data, 0, &other, error);
 		int os = rc ? 0 : platform->unlink_at(platform->context, store->dir, name.data, 0);
@@ -197,6 +200,8 @@ static int remove_folder(struct store *store, const char *before, const char *id
 	if (!rc)
 		folder = platform->open_at(
 			platform->context, store->dir, name.data, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+	if (!rc && folder < 0 && folder != -ENOENT && folder != -ENOTDIR && folder != -ELOOP)
+		rc = error_set_os(error, -folder, "cannot open the folder %s to delete it", name.data);
 	if (folder >= 0) {
 		file_clear_folder(platform, folder, 0);
 		file_close(platform, folder);
@@ -275,12 +280,13 @@ static int refuse_newer(struct store *store, const char *id, struct bobbin_error
 {
 	struct store_ends ends = {.line = SESSION_LINE_INIT};
 	struct store_found found = {.id = ""};
+	struct bobbin_error why = {0};
 
 	memcpy(found.id, id, strlen(id) + 1);
-	int rc = store_read_ends(store, &found, &ends, NULL);
-	if (rc == BOBBIN_ENOMEM)
-		return error_set(error, rc, "out of memory");
-	/* One that cannot be read can be deleted. */
+	int rc = store_read_ends(store, &found, &ends, &why);
+	if (rc == BOBBIN_ENOMEM || rc == BOBBIN_EIO)
+		return error_set(error, rc, "%s", why.message);
+	/* One that says nothing can be deleted. */
 	if (rc < 0 || ends.damaged || ends.line.version <= LOG_VERSION)
 		return 0;
 	return error_set(error, BOBBIN_EREADONLY,

@@ -49,6 +49,7 @@ struct store_ends {
 	struct session_line line; /* the header, if there is one */
 	bool has_header, damaged;
 	uint64_t last_seq;
+	struct file_info info;
 };
 int store_read_ends(
 	struct store *store, const struct store_found *found, struct store_ends *ret_ends, struct bobbin_error *error);

@@ -121,6 +121,7 @@ int store_read_ends(
 	int rc = file_open(platform, store->dir, name, O_RDONLY, &file, &info, error);
 	if (rc)
 		return rc;
+	ends.info = info;
 	char *room = buffer_reserve(&text, STORE_HEAD_BYTES);
 	int memory = room ? 0 : BOBBIN_ENOMEM;
 	ssize_t got = room ? platform_read_full(platform, file, room, STORE_HEAD_BYTES, 0) : BOBBIN_ENOMEM;
@@ -173,6 +174,8 @@ static bool is_of_this_log(const char *id, const struct session_line *header, co
 /* Why the ends of a log cannot be read, in a few words. */
 static const char *why_unreadable(const struct store *store, const struct file_info *info)
 {
+	if (!info->mode) /* it could not be examined either */
+		return "its file cannot be read";
 	if (S_ISREG(info->mode))
 		return info->owner == store->platform->user(store->platform->context)
 			       ? "its file cannot be read"
@@ -182,38 +185,70 @@ static const char *why_unreadable(const struct store *store, const struct file_i
 	return S_ISDIR(info->mode) ? "it is a folder, not a log" : "it is a device, not a log";
 }
 
+/* What is known of a session; `why` says what is not, and NULL that nothing is wrong. */
+struct known {
+	struct store_ends ends;
+	struct meta meta;
+	bool has_meta, unread;
+	struct file_info info;
+	const char *why;
+};
+
+static int read_known_meta(struct store *store, const struct store_found *found, struct known *known)
+{
+	struct store_ends *ends = &known->ends;
+	int rc = meta_read(store, found->id, &known->meta, NULL);
+
+	known->has_meta = rc == 0;
+	if (rc == 0 && ends->has_header && !is_of_this_log(found->id, &ends->line, &known->meta.line)) {
+		known->meta = (struct meta){.line = SESSION_LINE_INIT};
+		known->has_meta = false;
+	}
+	if (known->has_meta)
+		session_line_merge(&ends->line, &known->meta.line);
+	/* Beside a header it says nothing that could not be done without. */
+	if (rc == BOBBIN_EIO && !ends->has_header && !known->why) {
+		known->unread = true;
+		known->why = "its meta.json cannot be read";
+	}
+	return rc == BOBBIN_ENOMEM ? rc : 0;
+}
+
 /* Header first; what it does not say, and a newer title, from the meta. Without either (a log made by hand
- * that lost its meta) the log itself is read. */
+ * that lost its meta) the log itself is read. BOBBIN_ENOMEM. */
+static int read_known(struct store *store, const struct store_found *found, struct known *known)
+{
+	static const char unreadable[] = "its file cannot be read";
+	int rc = store_read_ends(store, found, &known->ends, NULL);
+
+	if (rc == BOBBIN_ENOMEM)
+		return rc;
+	known->unread = rc == BOBBIN_EIO;
+	known->info = rc || found->info.mode ? found->info : known->ends.info;
+	known->why = rc		     ? why_unreadable(store, &found->info)
+		     : known->ends.damaged ? "its first line is damaged"
+					   : NULL;
+	rc = read_known_meta(store, found, known);
+	if (rc || known->has_meta || known->ends.has_header || known->why)
+		return rc;
+	rc = store_read_lineage(store, found, &known->ends.line, NULL);
+	known->unread = rc == BOBBIN_EIO;
+	if (rc < 0)
+		known->why = known->unread ? unreadable : "it cannot be opened";
+	return rc == BOBBIN_ENOMEM ? rc : 0;
+}
+
 static int describe(struct store *store, const struct store_found *found, struct arena *arena,
 	struct store_entry *ret_entry, bool *ret_lasts, struct bobbin_error *error)
 {
-	struct store_ends ends = {.line = SESSION_LINE_INIT};
-	struct meta meta = {.line = SESSION_LINE_INIT};
-	int rc = store_read_ends(store, found, &ends, NULL);
+	struct known known = {.ends = {.line = SESSION_LINE_INIT}, .meta = {.line = SESSION_LINE_INIT}};
+	int rc = read_known(store, found, &known);
 
-	const char *why = "its first line is damaged";
-
-	if (rc && rc != BOBBIN_ENOMEM) {
-		ends.damaged = true;
-		why = why_unreadable(store, &found->info);
-	}
-	if (rc != BOBBIN_ENOMEM)
-		rc = meta_read(store, found->id, &meta, NULL);
-	if (rc == BOBBIN_ENOMEM)
+	if (rc)
 		return error_set(error, rc, "out of memory");
-	if (rc == 0 && ends.has_header && !is_of_this_log(found->id, &ends.line, &meta.line)) {
-		meta = (struct meta){.line = SESSION_LINE_INIT};
-		rc = BOBBIN_ENOTFOUND;
-	}
-	if (rc == 0)
-		session_line_merge(&ends.line, &meta.line);
-	else if (!ends.has_header && !ends.damaged) {
-		int lineage = store_read_lineage(store, found, &ends.line, NULL);
-		if (lineage == BOBBIN_ENOMEM)
-			return error_set(error, lineage, "out of memory");
-		ends.damaged = lineage < 0;
-	}
-	bool exact = rc == 0 && meta.has_messages && meta.log_bytes == found->info.size;
+	const struct store_ends ends = known.ends;
+	const struct meta meta = known.meta;
+	bool exact = known.has_meta && meta.has_messages && meta.log_bytes == known.info.size;
 	*ret_entry = (struct store_entry){
 		.id = arena_copy(arena, found->id, strlen(found->id)),
 		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
@@ -224,14 +259,15 @@ static int describe(struct store *store, const struct store_found *found, struct
 		.messages_known = exact,
 		.messages_exact = exact,
 		.last_seq = ends.last_seq,
-		.bytes = found->info.size,
-		.updated_ns = found->info.modified_ns,
-		.damaged = ends.damaged,
-		.why = ends.damaged ? why : NULL,
+		.bytes = known.info.size,
+		.updated_ns = known.info.modified_ns,
+		.damaged = known.why != NULL,
+		.unread = known.unread,
+		.why = known.why,
 	};
 	if (!ret_entry->id || !ret_entry->owner || !ret_entry->title || !ret_entry->parent_id)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	*ret_lasts = ends.has_header && !ends.damaged;
+	*ret_lasts = ends.has_header && !known.why && found->info.mode;
 	return 0;
 }
 
@@ -268,7 +304,7 @@ static int count_messages(
 		entry->messages = head == NODE_NONE ? 0 : (uint64_t)node.depth + 1;
 		entry->messages_known = true;
 		/* Appended to since the folder was read: another number than that of these bytes. */
-		entry->messages_exact = log->index.state.position.offset == found->info.size;
+		entry->messages_exact = log->index.state.position.offset == entry->bytes;
 	}
 	log_free(log);
 	return 0;
@@ -332,7 +368,7 @@ int store_list(struct store *store, const struct store_list_options *options, st
 
 	if (!rc) {
 		entries = arena_alloc(arena, (listing.count + 1) * sizeof(*entries));
-		if (!entries || catalogue_read(store, arena, &catalogue.old) < 0)
+		if (!entries || catalogue_read(store, arena, &catalogue.old) == BOBBIN_ENOMEM)
 			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; !rc && i < listing.count && count < limit; i++) {
