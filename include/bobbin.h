@@ -395,6 +395,7 @@ struct bobbin_repaired {
 	uint64_t left_out;  /* lines that could not be read, and records of what is not there any more */
 	uint64_t changed;   /* records with another number, id, parent or checksum than they had */
 	uint64_t marked;    /* calls that had no result any more and now have a marked one */
+	uint64_t replayed;  /* … and now have the one that the journal of actions has */
 	int detached;       /* 1: what it was forked from is gone or changed; it begins with a note that says so */
 	int copied;         /* 1: what it inherits was copied: an ancestor's first line is damaged, or its parent was deleted */
 };

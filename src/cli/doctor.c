@@ -114,10 +114,11 @@ static void print_repaired_json(const char *id, const struct bobbin_repaired *re
 	begin_json(id);
 	print_json_member("repaired_as", repaired->id);
 	printf(",\"earlier\":%s,\"mended\":%llu,\"messages\":%llu,\"left_out\":%llu,\"changed\":%llu,\"marked\":%llu,"
-	       "\"detached\":%s,\"copied\":%s",
+	       "\"replayed\":%llu,\"detached\":%s,\"copied\":%s",
 		repaired->found ? "true" : "false", (unsigned long long)repaired->mended,
 		(unsigned long long)repaired->messages, (unsigned long long)repaired->left_out,
 		(unsigned long long)repaired->changed, (unsigned long long)repaired->marked,
+		(unsigned long long)repaired->replayed,
 		repaired->detached ? "true" : "false", repaired->copied ? "true" : "false");
 }
 
@@ -135,6 +136,8 @@ static void print_made(const struct bobbin_repaired *repaired)
 		printf(", %s put right", counted(repaired->changed, "record"));
 	if (repaired->marked)
 		printf(", %s marked as unanswered", counted(repaired->marked, "call"));
+	if (repaired->replayed)
+		printf(", %s answered from the journal", counted(repaired->replayed, "call"));
 	putchar('\n');
 	if (repaired->detached)
 		puts("  what it was forked from is gone or changed: the new one begins with a note that says so");

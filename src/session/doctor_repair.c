@@ -34,13 +34,14 @@ static int mend_files(bobbin_store *store, const char *id, uint64_t *ret_mended,
 	return rc;
 }
 
-static int answer_calls(bobbin_store *store, const char *id, uint64_t *ret_marked, struct bobbin_error *error)
+static int answer_calls(
+	bobbin_store *store, const char *id, uint64_t *ret_marked, uint64_t *ret_replayed, struct bobbin_error *error)
 {
 	struct log *log;
 	int rc = log_open(store->store, slice_of(id), LOG_WRITE, &log, error);
 	if (rc < 0)
 		return rc;
-	rc = recover_dangling(store->store, log, ret_marked, NULL, error);
+	rc = recover_dangling(store->store, log, ret_marked, ret_replayed, error);
 	if (!rc)
 		log_write_meta(log, NULL);
 	log_close(log);
@@ -48,7 +49,8 @@ static int answer_calls(bobbin_store *store, const char *id, uint64_t *ret_marke
 }
 
 /* Results for calls at the head, and the meta file; unless somebody goes on in it already, who does that. */
-static int settle(bobbin_store *store, const char *id, uint64_t *ret_marked, struct bobbin_error *error)
+static int settle(
+	bobbin_store *store, const char *id, uint64_t *ret_marked, uint64_t *ret_replayed, struct bobbin_error *error)
 {
 	struct turn_lock *turn;
 	int rc = store_turn_lock(store->store, slice_of(id), 0, &turn, error);
@@ -56,12 +58,13 @@ static int settle(bobbin_store *store, const char *id, uint64_t *ret_marked, str
 		return 0;
 	if (rc < 0)
 		return rc;
-	rc = answer_calls(store, id, ret_marked, error);
+	rc = answer_calls(store, id, ret_marked, ret_replayed, error);
 	store_turn_unlock(turn);
 	return rc;
 }
 
-static void tell(const struct log_repair *made, uint64_t marked, struct bobbin_repaired *ret_repaired)
+static void tell(
+	const struct log_repair *made, uint64_t marked, uint64_t replayed, struct bobbin_repaired *ret_repaired)
 {
 	memcpy(ret_repaired->id, made->id, sizeof(ret_repaired->id));
 	ret_repaired->found = made->found;
@@ -69,6 +72,7 @@ static void tell(const struct log_repair *made, uint64_t marked, struct bobbin_r
 	ret_repaired->left_out = made->left_out;
 	ret_repaired->changed = made->changed;
 	ret_repaired->marked = made->marked + marked;
+	ret_repaired->replayed = made->replayed + replayed;
 	ret_repaired->detached = made->detached;
 	ret_repaired->copied = made->copied;
 }
@@ -76,10 +80,9 @@ static void tell(const struct log_repair *made, uint64_t marked, struct bobbin_r
 int bobbin_repair_session(
 	bobbin_store *store, const char *id, struct bobbin_repaired *ret_repaired, struct bobbin_error *error)
 {
-	const struct log_repair_options options = {slice_of(MARKED_TEXT)};
 	struct bobbin_repaired repaired = {.id = ""};
 	struct log_repair made = {.id = ""};
-	uint64_t marked = 0;
+	uint64_t marked = 0, replayed = 0;
 	bool needed = false;
 	int rc = STORE_CHECK(store, error);
 	if (!rc && !id)
@@ -88,14 +91,16 @@ int bobbin_repair_session(
 		rc = error_set(error, BOBBIN_EREADONLY, "the store was opened for reading only");
 	if (!rc)
 		rc = mend_files(store, id, &repaired.mended, &needed, error);
-	if (!rc && needed)
+	if (!rc && needed) {
+		const struct log_repair_options options = {recover_lost, store->store};
 		rc = log_repair(store->store, slice_of(id), &options, &made, error);
+	}
 	if (!rc && needed)
-		rc = settle(store, made.id, &marked, error);
+		rc = settle(store, made.id, &marked, &replayed, error);
 	if (rc < 0)
 		return rc;
 	if (needed)
-		tell(&made, marked, &repaired);
+		tell(&made, marked, replayed, &repaired);
 	*ret_repaired = repaired;
 	return 0;
 }

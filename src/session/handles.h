@@ -84,6 +84,10 @@ int call_key_add(struct log *log, const char *id, uint32_t batch, size_t call, s
  * ones. Their numbers; ret_replayed may be NULL. */
 int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked, uint64_t *ret_replayed,
 	struct bobbin_error *error);
+/* The record of the same for one call, of a message anywhere in a log from which lines are lost: log_repair_options. `data` is
+ * the struct store. */
+int recover_lost(void *data, struct log *log, uint32_t batch, size_t call, struct buffer *out, bool *ret_marked,
+	struct bobbin_error *error);
 /* The text of a marked result. */
 #define MARKED_TEXT                                                                                          \
 	"[interrupted: no result of this call was recorded; call it again if it is "                         \

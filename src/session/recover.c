@@ -191,7 +191,19 @@ static int find_of_repaired(struct missing *missing, const struct block *block, 
 	return there ? there : BOBBIN_ENOTFOUND;
 }
 
-/* What the journal knows of it. No journal, or one that cannot be read, knows nothing. */
+static void take_record(const struct action_record *record, struct answer *answer)
+{
+	if (record->state == ACTION_DONE || record->state == ACTION_FAILED) {
+		answer->text = NULL;
+		answer->recorded = record->result;
+		answer->is_error = record->state == ACTION_FAILED;
+		answer->marked = false;
+	} else if (record->state != ACTION_UNDONE) {
+		answer->text = UNKNOWN_TEXT;
+	}
+}
+
+/* What the journal knows of it: nothing, if there is none. */
 static int ask_journal(struct missing *missing, const struct block *block, size_t call, struct answer *answer,
 	struct bobbin_error *error)
 {
@@ -203,14 +215,7 @@ static int ask_journal(struct missing *missing, const struct block *block, size_
 		return 0;
 	if (rc < 0)
 		return rc;
-	if (record.state == ACTION_DONE || record.state == ACTION_FAILED) {
-		answer->text = NULL;
-		answer->recorded = record.result;
-		answer->is_error = record.state == ACTION_FAILED;
-		answer->marked = false;
-	} else if (record.state != ACTION_UNDONE) {
-		answer->text = UNKNOWN_TEXT;
-	}
+	take_record(&record, answer);
 	return 0;
 }
 
@@ -227,6 +232,83 @@ static int add_answer(struct missing *missing, const struct block *block, size_t
 	missing->marked += answer.marked;
 	buffer_release(&record);
 	return copy ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+}
+
+/* Whether a line is lost between the message that began the turn and this one: then calls before it may be lost, too, by which
+ * calls of the turn are counted. */
+static int number_is_doubtful(struct log *log, uint32_t batch, bool *ret_is, struct bobbin_error *error)
+{
+	struct log_node node;
+	int rc = log_look_up_node(log, batch, &node, error);
+	while (!rc && node.parent != NODE_NONE) {
+		uint32_t at = node.parent;
+		rc = log_look_up_node(log, at, &node, error);
+		if (!rc && node.role == ROLE_USER && node.origin == ORIGIN_PERSON) {
+			*ret_is = log_gap(log, at, batch);
+			return log_failure(log, error);
+		}
+	}
+	*ret_is = true;
+	return rc;
+}
+
+/* The journal is asked under the id of whoever made the call, and believed only for these very arguments. */
+static int ask_for_lost(struct missing *missing, const struct block *block, size_t call, struct answer *answer,
+	struct bobbin_error *error)
+{
+	const struct log_info *info = log_info(missing->log);
+	struct action_record record;
+	struct log_node node;
+	struct log *maker = missing->log;
+	bool doubtful = true;
+	int rc = log_look_up_node(missing->log, missing->batch, &node, error);
+	for (uint32_t level = 0; !rc && level < node.level && log_base(maker); level++)
+		maker = log_base(maker);
+	if (!rc)
+		rc = number_is_doubtful(missing->log, missing->batch, &doubtful, error);
+	if (!rc)
+		rc = find_recorded(missing, log_info(maker)->id, call, answer, &record, error);
+	if (rc == 0 && !info->redact_on_write && !action_has_arguments(&record, arguments_of(block, missing->arena)))
+		rc = BOBBIN_ENOTFOUND;
+	if (rc == BOBBIN_ENOTFOUND)
+		rc = find_of_repaired(missing, block, call, answer, &record, error);
+	if (rc == BOBBIN_ENOTFOUND)
+		return 0;
+	if (rc < 0)
+		return rc;
+	if (doubtful)
+		answer->text = UNKNOWN_TEXT;
+	else
+		take_record(&record, answer);
+	return 0;
+}
+
+int recover_lost(void *data, struct log *log, uint32_t batch, size_t call, struct buffer *out, bool *ret_marked,
+	struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct missing missing = {.store = data, .log = log, .arena = &arena, .batch = batch};
+	struct message message;
+	struct block_iter iter;
+	struct block block;
+	size_t number = 0;
+	int rc = log_message(log, batch, &arena, &message, error);
+	bool found = false;
+	if (!rc)
+		block_iter_init(&iter, &message, &arena);
+	while (!rc && !found && block_iter_next(&iter, &block))
+		found = block.type == BLOCK_CALL && number++ == call;
+	if (!rc && !found)
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (!rc) {
+		struct answer answer = {block.call_id, block.call_name, MARKED_TEXT, {NULL, 0}, true, true};
+		rc = ask_for_lost(&missing, &block, call, &answer, error);
+		if (!rc)
+			answer_record(&answer, out);
+		*ret_marked = answer.marked;
+	}
+	arena_release(&arena);
+	return rc;
 }
 
 static int missing_records(struct missing *missing, struct bobbin_error *error)

@@ -20,7 +20,11 @@
 #include "store/log.h"
 
 struct log_repair_options {
-	struct slice marked_text; /* of a result that is put in for a call that has none */
+	/* The record of a result, an object, for call number `call` of message `node` of `log`, whose own is lost; ret_marked: it
+	 * is none, and says so. Asked twice for each, with the same answer or another. */
+	int (*answer)(void *data, struct log *log, uint32_t node, size_t call, struct buffer *out, bool *ret_marked,
+		struct bobbin_error *error);
+	void *data;
 };
 
 struct log_repair {
@@ -29,7 +33,8 @@ struct log_repair {
 	uint64_t messages; /* written */
 	uint64_t left_out; /* lines that could not be read, and records that are no good any more */
 	uint64_t changed;  /* records that had to be written differently: their checksum, number, id or parent */
-	uint64_t marked;   /* results put in where a line with one was lost */
+	uint64_t marked;   /* marked results put in where a line with one was lost */
+	uint64_t replayed; /* results put in there that are none of these */
 	bool detached;	   /* what it was forked from cannot be used: it is a root now, and begins with a note */
 	bool copied;	   /* what it inherited stands in it now: an ancestor's header is damaged, or it had a copy */
 };

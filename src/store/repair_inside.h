@@ -35,6 +35,7 @@ struct writing {
 	struct arena batch_arena;
 	struct slice *open; /* ids of the calls at the head that have no result yet; data NULL: answered */
 	size_t open_count, open_left;
+	uint32_t open_node; /* the message that makes them */
 };
 
 /* Says so in the error; BOBBIN_ENOMEM. */
@@ -55,8 +56,8 @@ void repair_pass_faults(struct writing *writing, uint64_t offset);
 /* The message where what was inherited would stand. */
 int repair_add_note(struct writing *writing);
 
-/* The calls of a message wait for results; one has come; marked ones for the others, if their numbers are free. */
-int repair_open_batch(struct writing *writing, const struct message *message);
+/* The calls of a message wait for results; one has come; others for the rest, if their numbers are free. */
+int repair_open_batch(struct writing *writing, uint32_t node, const struct message *message);
 void repair_answer(struct writing *writing, struct slice id);
 int repair_add_markers(struct writing *writing, uint64_t next_seq, bool *ret_any);
 

@@ -165,13 +165,14 @@ int repair_add_note(struct writing *writing)
 /* ---- Calls without a result ------------------------------------------------------------------------------
  */
 
-int repair_open_batch(struct writing *writing, const struct message *message)
+int repair_open_batch(struct writing *writing, uint32_t node, const struct message *message)
 {
 	struct block_iter iter;
 	struct block block;
 
 	arena_reset(&writing->batch_arena);
 	writing->open_count = writing->open_left = 0;
+	writing->open_node = node;
 	size_t calls = message->role == ROLE_ASSISTANT ? message_call_count(message) : 0;
 	if (!calls)
 		return 0;
@@ -200,26 +201,40 @@ void repair_answer(struct writing *writing, struct slice id)
 		}
 }
 
-/* Puts marked results in where the lines that had them are lost, if their numbers are free. */
+static int add_answer(struct writing *writing, size_t call)
+{
+	const struct log_repair_options *options = writing->source->options;
+	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
+	struct json record;
+	bool marked = false;
+	int rc = options->answer(
+		options->data, writing->log, writing->open_node, call, &text, &marked, writing->error);
+
+	if (!rc && buffer_error(&text))
+		rc = repair_no_memory(writing);
+	if (!rc)
+		rc = json_parse(text.data, text.len, &record, writing->error);
+	if (!rc) {
+		record_add_line(&writing->out, &record, ++writing->last_seq, NULL, writing->now);
+		buffer_add_char(&writing->out, '\n');
+		writing->repair->messages++;
+		writing->repair->marked += marked;
+		writing->repair->replayed += !marked;
+	}
+	buffer_release(&text);
+	return rc;
+}
+
+/* Puts results in where the lines that had them are lost, if their numbers are free. */
 int repair_add_markers(struct writing *writing, uint64_t next_seq, bool *ret_any)
 {
+	int rc = 0;
+
 	*ret_any = writing->open_left && next_seq > writing->last_seq &&
 		   next_seq - writing->last_seq - 1 >= writing->open_left;
-	for (size_t i = 0; *ret_any && i < writing->open_count; i++) {
-		struct buffer members = BUFFER_INIT(LIMIT_LINE_BYTES);
-		if (!writing->open[i].data)
-			continue;
-		buffer_add_text(&members, "\"role\":\"tool\",\"tool_call_id\":\"");
-		json_escape(&members, writing->open[i]);
-		buffer_add_text(&members, "\",\"content\":\"");
-		json_escape(&members, writing->source->options->marked_text);
-		buffer_add_text(&members, "\",\"is_error\":true,\"marker\":\"interrupted\"");
-		if (buffer_error(&members))
-			return repair_no_memory(writing);
-		add_message(writing, writing->last_seq + 1, members.data);
-		writing->repair->marked++;
-		buffer_release(&members);
-	}
+	for (size_t i = 0; !rc && *ret_any && i < writing->open_count; i++)
+		if (writing->open[i].data)
+			rc = add_answer(writing, i);
 	writing->open_left = *ret_any ? 0 : writing->open_left;
-	return 0;
+	return rc;
 }

@@ -190,7 +190,7 @@ static int put_message(struct writing *writing, uint32_t number, bool moves_head
 	if (!moves_head || rc)
 		return rc;
 	writing->head = number;
-	return node.role == ROLE_TOOL ? 0 : repair_open_batch(writing, &message);
+	return node.role == ROLE_TOOL ? 0 : repair_open_batch(writing, number, &message);
 }
 
 /* ---- Control records -------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ int repair_write(void *data, int file, const char *name, struct bobbin_error *er
 		.head = NODE_NONE,
 		.changed = NODE_NONE};
 
-	repair->messages = repair->left_out = repair->changed = repair->marked = 0;
+	repair->messages = repair->left_out = repair->changed = repair->marked = repair->replayed = 0;
 	time_text(source->log->platform->realtime_ns(source->log->platform->context), writing.now);
 	int rc = put_all(&writing);
 	buffer_release(&writing.out);

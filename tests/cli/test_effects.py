@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -203,5 +204,53 @@ with Scratch() as scratch:
     ok(changed != text and b"2" in changed, "the call is another one", changed[-300:])
     made, answer = repaired(scratch, changed)
     ok("notify-receipt" not in answer["content"] and answer.get("marker"), "f1_ other arguments: not its result", answer)
+
+
+
+# A result in the middle is lost, with everything after it in place: the journal knows that one, too.
+def damaged_in_the_middle(scratch, lose, change=lambda lines: lines):
+    """What a repair makes of the turn without the lines whose number is in `lose`, in the place of which torn ones stand."""
+    scratch.run("chat", "order 1 please", *setup(scratch, TURN))
+    lines = change(scratch.bytes().splitlines(keepends=True))
+    scratch.write(".sessions/main.jsonl", b"".join(b'{"torn\n' if at in lose(lines) else line for at, line in enumerate(lines)))
+    result = scratch.run("--json", "doctor", "main", "--repair")
+    made = [row for row in result.rows if row.get("repaired_as")]
+    ok(len(made) == 1, "f1_ a log that is torn in the middle is repaired", result)
+    return made[0], [line for line in scratch.lines(made[0]["repaired_as"]) if line.get("role") == "tool"]
+
+
+def is_result(line, name):
+    return b'"role":"tool"' in line and name.encode() in line
+
+
+for name in TOOLS:
+    with Scratch() as scratch:
+        row, answers = damaged_in_the_middle(scratch, lambda lines: [at for at, line in enumerate(lines) if is_result(line, name)])
+        equal([line["content"] for line in answers], ["charge-receipt", "mark-receipt", "notify-receipt"],
+              f"f1_ the lost result of {name} is what the journal has")
+        ok(not any("marker" in line for line in answers), "f1_ and it is no marked one", answers)
+        equal((row["replayed"], row["marked"]), (1, 0), "f1_ which is said")
+        equal(effects(scratch, name), 1, "f1_ and nothing was made again")
+
+with Scratch() as scratch:
+    scratch.run("chat", "order 1 please", *setup(scratch, TURN))
+    lines = scratch.bytes().splitlines(keepends=True)
+    key = "main/m1/mark#1"
+    with sqlite3.connect(os.path.join(scratch.path, ".sessions", "bobbin.db")) as database:
+        database.execute("UPDATE actions SET state = 4, ended_ns = 0, result = x'' WHERE key = ?", (key,))
+    equal(states(scratch)[key], "unknown", "f1_ nobody knows of this one")
+    scratch.write(".sessions/main.jsonl", b"".join(b'{"torn\n' if is_result(line, "mark") else line for line in lines))
+    made = [row["repaired_as"] for row in scratch.run("--json", "doctor", "main", "--repair").rows if row.get("repaired_as")]
+    answer = [line for line in scratch.lines(made[0]) if line.get("role") == "tool"][1]
+    ok("outcome unknown" in answer["content"] and answer.get("marker"), "f1_ lost and unknown: that is what the model is told", answer)
+
+# The message of the calls before is lost as well: which call of the turn this was cannot be told.
+with Scratch() as scratch:
+    def lose(lines):
+        result = [at for at, line in enumerate(lines) if is_result(line, "notify")]
+        return result + [next(at for at, line in enumerate(lines) if b'"tool_calls"' in line and b"charge" in line)]
+    row, answers = damaged_in_the_middle(scratch, lose)
+    answer = [line for line in answers if line.get("marker")][-1:]
+    ok(answer and "outcome unknown" in answer[0]["content"], "f1_ a call whose number is doubtful: nothing is claimed", answers)
 
 done()

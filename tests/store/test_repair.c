@@ -6,7 +6,34 @@
 #include "store/check.h"
 #include "store/log_repair.h"
 
-static const struct log_repair_options options = {{"[no result]", 11}};
+/* Says which call of which message it is asked for. */
+static int answer(void *data, struct log *log, uint32_t node, size_t call, struct buffer *out, bool *ret_marked,
+	struct bobbin_error *error)
+{
+	struct arena arena = ARENA_INIT;
+	struct message message;
+	struct block_iter iter;
+	struct block block;
+	size_t number = 0;
+	int rc = log_message(log, node, &arena, &message, error);
+
+	(void)data;
+	if (!rc)
+		block_iter_init(&iter, &message, &arena);
+	while (!rc && block_iter_next(&iter, &block))
+		if (block.type == BLOCK_CALL && number++ == call)
+			buffer_addf(out,
+				"{\"role\":\"tool\",\"tool_call_id\":\"%.*s\",\"content\":\"[no result]\","
+				"\"is_error\":true,\"marker\":\"interrupted\"}",
+				(int)block.call_id.len, block.call_id.data);
+	*ret_marked = true;
+	if (!rc && iter.error)
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	arena_release(&arena);
+	return rc;
+}
+
+static const struct log_repair_options options = {answer, NULL};
 
 static struct log_repair repair(struct world *world, const char *id)
 {
