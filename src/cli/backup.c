@@ -12,7 +12,7 @@ static const char *bytes_text(uint64_t bytes)
 	static unsigned next;
 	char *out = buffers[next++ % 4];
 	if (bytes < 10000)
-		snprintf(out, sizeof(buffers[0]), "%s bytes", number_text(bytes));
+		snprintf(out, sizeof(buffers[0]), "%s", counted(bytes, "byte"));
 	else if (bytes < UINT64_C(10000000))
 		snprintf(out, sizeof(buffers[0]), "%llu kB", (unsigned long long)(bytes / 1000));
 	else

@@ -43,14 +43,13 @@ static void print_report(const struct bobbin_compaction_report *report, bool dry
 		return;
 	printf("  cut at %s%s%s · steps: %s\n", visible(report->cut),
 		*report->inner_cut ? ", inside its turn at " : "", visible(report->inner_cut), report->steps);
-	printf("  record: %s tokens, %s segment records found, %s derived now\n",
-		number_text(report->record_tokens), number_text(report->segments_found),
-		number_text(report->segments_derived));
-	printf("  verification: %s refused, %s constraints put back\n", number_text(report->refused),
-		number_text(report->repaired));
+	printf("  record: %s, %s found, %s derived now\n", counted(report->record_tokens, "token"),
+		counted(report->segments_found, "segment record"), number_text(report->segments_derived));
+	printf("  verification: %s refused, %s put back\n", number_text(report->refused),
+		counted(report->repaired, "constraint"));
 	if (report->dropped)
-		printf("  %s items did not fit; the record says where they are\n",
-			number_text(report->dropped));
+		printf("  %s did not fit; the record says where %s\n", counted(report->dropped, "item"),
+			report->dropped == 1 ? "it is" : "they are");
 	if (*report->reason)
 		print_wrapped(report->reason, strlen(report->reason), 2);
 }
@@ -303,8 +302,8 @@ static void print_row(
 	}
 	char policy[32];
 	snprintf(policy, sizeof(policy), row->trigger > 0 ? "%s %.2f" : "%s", row->policy, row->trigger);
-	printf("  %-18s %14s  %5.1f %%  %6s compactions\n", policy, number_text((uint64_t)row->billed),
-		whole > 0 ? 100.0 * row->billed / whole : 0.0, number_text(row->compactions));
+	printf("  %-18s %14s  %5.1f %%  %6s compaction%s\n", policy, number_text((uint64_t)row->billed),
+		whole > 0 ? 100.0 * row->billed / whole : 0.0, number_text(row->compactions), row->compactions == 1 ? "" : "s");
 }
 
 static void print_rows(const struct arguments *arguments, const bobbin_simulation *simulation)
@@ -317,8 +316,8 @@ static void print_rows(const struct arguments *arguments, const bobbin_simulatio
 			prices = row->prices;
 			whole = row->billed;
 			if (!arguments->json)
-				printf("%s%s%s, %s requests; billed, in uncached input tokens:\n",
-					paint(BOLD), prices, paint(PLAIN), number_text(row->requests));
+				printf("%s%s%s, %s; billed, in uncached input tokens:\n", paint(BOLD), prices,
+					paint(PLAIN), counted(row->requests, "request"));
 		}
 		print_row(arguments, row, whole);
 	}

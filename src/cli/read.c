@@ -27,7 +27,7 @@ static void print_message(bobbin_session *session, const struct bobbin_message *
 	bool off = all_branches && message->position == UINT64_MAX;
 	printf("%s%s%s %s%s%s", paint(BOLD), visible(short_id(session, message->id)), paint(PLAIN),
 		paint(role_color(message->role)), message->role, paint(PLAIN));
-	printf("%s  %s tokens", paint(DIM), number_text(message->tokens));
+	printf("%s  %s", paint(DIM), counted(message->tokens, "token"));
 	if (*message->origin)
 		printf(" · %s", visible(message->origin));
 	if (message->inherited)

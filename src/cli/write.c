@@ -125,8 +125,8 @@ int command_manufacture(const struct arguments *arguments)
 			printf("{\"messages\":%llu,\"tokens\":%llu}\n", (unsigned long long)info->messages,
 				(unsigned long long)info->tokens);
 		else
-			printf("%s has %s messages on its line, about %s tokens\n", info->id,
-				number_text(info->messages), number_text(info->tokens));
+			printf("%s has %s on its line, about %s\n", info->id, counted(info->messages, "message"),
+				counted(info->tokens, "token"));
 	}
 	close_session(store, session);
 	return rc;

@@ -48,8 +48,8 @@ static int announce(bobbin_turn *turn, const bobbin_plan *plan)
 	uint64_t tokens = bobbin_plan_budget(plan)->view;
 	int len = snprintf(text, sizeof(text), "%llu tokens of the conversation", (unsigned long long)tokens);
 	if (messages && len > 0)
-		snprintf(text + len, sizeof(text) - (size_t)len, ", %llu messages not shown or not in full",
-			(unsigned long long)messages);
+		snprintf(text + len, sizeof(text) - (size_t)len, ", %llu message%s not shown or not in full",
+			(unsigned long long)messages, messages == 1 ? "" : "s");
 	return turn_queue(turn, BOBBIN_EVENT_PLANNED, NULL, NULL, slice_of(text), tokens);
 }
 
