@@ -646,6 +646,19 @@ BOBBIN_API const struct bobbin_imported *bobbin_import_get(const bobbin_import *
 /* What was mended or left out. Lives as long as the import. */
 BOBBIN_API const bobbin_faults *bobbin_import_warnings(const bobbin_import *import);
 
+/* How often an import met something that is no message. */
+struct bobbin_import_tally {
+	const char *kind; /* a stable word. Damage: "torn", "nuls", "half_character", "foreign" and "glued" of lines, "hole",
+	                   * "broken_off" and "around" of documents, "key_twice", "order", "no_role" of messages. Of what is
+	                   * no damage: "not_understood", "left_out". */
+	const char *what; /* for people, in the number that suits the count: "torn lines" */
+	uint64_t count;   /* never 0 */
+};
+
+/* The counts, damage first; NULL past the end. They count also what is beyond the limit of the warnings. They live as long as
+ * the import. */
+BOBBIN_API const struct bobbin_import_tally *bobbin_import_tally(const bobbin_import *import, size_t index);
+
 /* Releases it. NULL is allowed. */
 BOBBIN_API void bobbin_import_free(bobbin_import *import);
 

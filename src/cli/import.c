@@ -7,6 +7,22 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define SHOWN_REMARKS 8
+
+static void print_tallies_json(const bobbin_import *import)
+{
+	const struct bobbin_import_tally *tally;
+	fputs("\"met\":[", stdout);
+	for (size_t i = 0; (tally = bobbin_import_tally(import, i)); i++) {
+		fputs(i ? ",{" : "{", stdout);
+		print_json_member("kind", tally->kind);
+		putchar(',');
+		print_json_member("what", tally->what);
+		printf(",\"count\":%llu}", (unsigned long long)tally->count);
+	}
+	putchar(']');
+}
+
 static void print_imported_json(const bobbin_import *import, const char *file)
 {
 	const struct bobbin_imported *one;
@@ -29,7 +45,35 @@ static void print_imported_json(const bobbin_import *import, const char *file)
 	fputs("],\"warnings\":", stdout);
 	putchar('{');
 	print_faults_json(bobbin_import_warnings(import));
-	puts("}}");
+	fputs("},", stdout);
+	print_tallies_json(import);
+	puts("}");
+}
+
+static bool is_kind(const struct bobbin_import_tally *tally, const char *kind)
+{
+	return strcmp(tally->kind, kind) == 0;
+}
+
+/* What was met in all, in a line: damage, if there is any, and what was not understood if the remarks were too many for it. */
+static void note_tallies(const struct arguments *arguments, const bobbin_import *import, bool all)
+{
+	const struct bobbin_import_tally *tally;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *stream = open_memstream(&text, &len);
+	if (!stream)
+		return;
+	for (size_t i = 0; (tally = bobbin_import_tally(import, i)); i++) {
+		bool strange = is_kind(tally, "not_understood");
+		if (is_kind(tally, "left_out") || (strange && !all))
+			continue;
+		fprintf(stream, "%s%s %s%s", ftell(stream) ? ", " : "", number_text(tally->count), tally->what,
+			strange ? " not understood" : "");
+	}
+	if (fclose(stream) == 0 && len)
+		note(arguments, "  in all: %s", text);
+	free(text);
 }
 
 /* The ids go to stdout, one a line, so that a script can use them; the rest is for a person. */
@@ -49,7 +93,7 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 			note(arguments, "  … and %s more", number_text(count - 10));
 		puts(one->id);
 	}
-	for (size_t i = 0; i < warnings && i < 8; i++) {
+	for (size_t i = 0; i < warnings && i < SHOWN_REMARKS; i++) {
 		const struct bobbin_fault *fault = bobbin_faults_get(bobbin_import_warnings(import), i);
 		if (fault->line)
 			note(arguments, "  %s:%llu: %s", file, (unsigned long long)fault->line,
@@ -57,8 +101,10 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 		else
 			note(arguments, "  %s", fault->message);
 	}
-	if (warnings > 8)
-		note(arguments, "  … and %s more remarks; --json shows them all", number_text(warnings - 8));
+	if (warnings > SHOWN_REMARKS)
+		note(arguments, "  … and %s; --json shows %s", counted(warnings - SHOWN_REMARKS, "more remark"),
+			warnings - SHOWN_REMARKS == 1 ? "it" : "them all");
+	note_tallies(arguments, import, warnings > SHOWN_REMARKS);
 }
 
 static int import_file(const struct arguments *arguments, bobbin_store *store, const char *file)

@@ -86,25 +86,24 @@ static int examine_conversation(const char *format, const struct import_conversa
 	return rc;
 }
 
-/* Damage of the file itself, by how its reader says it; what else a reader warns of is no damage that a repair mends. */
+/* Damage of the file itself; what else a reader warns of is no damage that a repair mends. */
 static const struct {
-	const char *begins, *kind, *advice;
-} DAMAGE[] = {
-	{"not a whole JSON record", "torn", "Its writer was interrupted, or a part of it is gone; everything else is read."},
-	{"the document breaks off", "torn", "Its writer was interrupted, or its end is gone; everything before it is read."},
-	{"the document is damaged here", "damaged", "Everything that can be read before and after it is read."},
+	const char *kind, *advice;
+} DAMAGE[DAMAGE_KINDS] = {
+	[DAMAGE_TORN] = {"torn", "Its writer was interrupted, or a part of it is gone; everything else is read."},
+	[DAMAGE_NULS] = {"nuls", "A crash left them where something else stood; everything else is read."},
+	[DAMAGE_CHARACTERS] = {"half_character", "A part of it is gone; everything else is read."},
+	[DAMAGE_FOREIGN] = {"foreign", "Another program wrote it; everything else is read."},
+	[DAMAGE_BROKEN_OFF] = {"torn", "Its writer was interrupted, or its end is gone; everything before it is read."},
+	[DAMAGE_HOLE] = {"damaged", "Everything that can be read before and after it is read."},
 };
 
 static int tell_warning(bobbin_faults *faults, const struct import_warning *warning)
 {
-	for (size_t i = 0; i < sizeof(DAMAGE) / sizeof(DAMAGE[0]); i++) {
-		if (strncmp(warning->message, DAMAGE[i].begins, strlen(DAMAGE[i].begins)) != 0)
-			continue;
-		int rc = faults_add(
-			faults, DAMAGE[i].kind, "", warning->line, warning->offset, warning->message, DAMAGE[i].advice);
-		return rc ? rc : faults_add_repair(faults, "It is left out.");
-	}
-	return faults_add(faults, "transcript", "", warning->line, warning->offset, warning->message, "");
+	const char *kind = DAMAGE[warning->damage].kind;
+	int rc = faults_add(faults, kind ? kind : "transcript", "", warning->line, warning->offset, warning->message,
+		kind ? DAMAGE[warning->damage].advice : "");
+	return rc || !kind ? rc : faults_add_repair(faults, "It is left out.");
 }
 
 static int examine_import(const struct import *import, bobbin_faults *faults, struct bobbin_error *error)

@@ -31,6 +31,11 @@ const bobbin_faults *bobbin_import_warnings(const bobbin_import *import)
 	return import->warnings;
 }
 
+const struct bobbin_import_tally *bobbin_import_tally(const bobbin_import *import, size_t index)
+{
+	return index < import->tally_count ? &import->tallies[index] : NULL;
+}
+
 const char *const *bobbin_import_formats(void)
 {
 	return import_formats();
@@ -60,9 +65,22 @@ static int keep_warnings(bobbin_import *import, const char *name)
 			import->read.warnings[i].offset, import->read.warnings[i].message, "");
 	uint64_t more = import->read.warnings_total - import->read.warning_count;
 	if (!rc && more)
-		rc = faults_addf(import->warnings, "import", name, 0, 0, "", "and %llu more remarks",
-			(unsigned long long)more);
+		rc = faults_addf(import->warnings, "import", name, 0, 0, "", "and %llu more remark%s", (unsigned long long)more,
+			more == 1 ? "" : "s");
 	return rc;
+}
+
+static int keep_tallies(bobbin_import *import)
+{
+	const struct import *read = &import->read;
+	import->tallies = arena_alloc(&import->read.arena, (read->tally_count + 1) * sizeof(*import->tallies));
+	if (!import->tallies)
+		return BOBBIN_ENOMEM;
+	for (size_t i = 0; i < read->tally_count; i++)
+		import->tallies[i] = (struct bobbin_import_tally){
+			read->tallies[i].kind, read->tallies[i].what, read->tallies[i].count};
+	import->tally_count = read->tally_count;
+	return 0;
 }
 
 /* What was done, said with the name that the message has in what was read; `number`: of its conversation if there are several. */
@@ -71,14 +89,23 @@ static int tell_repairs(struct import *read, const struct import_repairs *repair
 	static const char *const of[REPAIRS] = {
 		"call", "result", "result", "result", "call id", "sealed block", "message", "message", "text", "call", "call", "call", "line"};
 	char conversation[48] = "";
+	struct buffer text = BUFFER_INIT(512);
 	int rc = 0;
 	if (number)
 		snprintf(conversation, sizeof(conversation), "conversation %zu, ", number);
-	for (int i = 0; !rc && i < REPAIRS; i++)
-		if (repairs->counts[i])
-			rc = import_warn(read, (struct place){0, 0}, "repaired: %llu %s%s %s (first: %smessage %zu)",
-				(unsigned long long)repairs->counts[i], of[i], repairs->counts[i] == 1 ? "" : "s",
-				import_repair_text((enum import_repair)i), conversation, repairs->first[i] + 1);
+	for (int i = 0; !rc && i < REPAIRS; i++) {
+		uint64_t count = repairs->counts[i];
+		if (!count)
+			continue;
+		buffer_clear(&text);
+		import_add_counted(&text, import_repair_text((enum import_repair)i), count);
+		rc = buffer_error(&text);
+		if (!rc)
+			rc = import_warn(read, (struct place){0, 0}, "repaired: %llu %s%s %.*s (first: %smessage %zu)",
+				(unsigned long long)count, of[i], count == 1 ? "" : "s", (int)text.len, text.data, conversation,
+				repairs->first[i] + 1);
+	}
+	buffer_release(&text);
 	return rc;
 }
 
@@ -121,7 +148,7 @@ static int read_and_store(bobbin_import *import, struct storing *storing, const 
 			       : import_read_to(options->format, input->data, input->len, to, &import->read, error);
 	if (!rc && options->repair && !(rc = repair_all(&import->read, error)))
 		rc = store_all(storing, &import->read, error);
-	if (!rc && (rc = keep_warnings(import, options->name ? options->name : "")) < 0)
+	if (!rc && ((rc = keep_warnings(import, options->name ? options->name : "")) < 0 || (rc = keep_tallies(import)) < 0))
 		error_set(error, rc, "out of memory");
 	return rc;
 }

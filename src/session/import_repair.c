@@ -15,10 +15,10 @@ const char *import_repair_text(enum import_repair repair)
 {
 	static const char *const texts[REPAIRS] = {
 		[REPAIR_MARKED] = "without a result: marked as interrupted",
-		[REPAIR_MOVED] = "put behind the call they answer",
-		[REPAIR_COPIES] = "given twice: one of each is kept",
+		[REPAIR_MOVED] = "put behind the call {it answers|they answer}",
+		[REPAIR_COPIES] = "given twice: {one|one of each} is kept",
 		[REPAIR_TEXTS] = "without a call to answer: kept as text",
-		[REPAIR_RENAMED] = "used before: renamed, with their results",
+		[REPAIR_RENAMED] = "used before: renamed, with {its|their} results",
 		[REPAIR_SEALED] = "without a valid seal: left out",
 		[REPAIR_POISONED] = "with half characters or NULs: U+FFFD in their place",
 		[REPAIR_EMPTY] = "without any content: left out",
@@ -26,7 +26,7 @@ const char *import_repair_text(enum import_repair repair)
 		[REPAIR_ARGUMENTS] = "whose arguments were no JSON object: they stand as a text in one",
 		[REPAIR_NAMES] = "whose tool's name the provider refuses: renamed",
 		[REPAIR_OPENED] = "that began with the assistant: [conversation continues] before it",
-		[REPAIR_IDS] = "whose id the provider refuses: renamed, with their results",
+		[REPAIR_IDS] = "whose id the provider refuses: renamed, with {its|their} results",
 	};
 	return texts[repair];
 }

@@ -17,6 +17,8 @@ struct bobbin_import {
 	struct bobbin_imported *sessions;
 	size_t count, cap; /* sessions that are stored */
 	bobbin_faults *warnings;
+	struct bobbin_import_tally *tallies; /* in the arena of what was read */
+	size_t tally_count;
 };
 
 struct storing {

@@ -374,8 +374,7 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 		tell_first_fault(ret_import, error);
 	if (rc)
 		return rc;
-	rc = import_tell_kinds(ret_import);
-	return import_end(rc ? rc : import_tell_keys(ret_import), error);
+	return import_end(import_tell_all(ret_import), error);
 }
 
 /* The mark that some editors put before UTF-8 is no part of the text. */
@@ -476,7 +475,7 @@ static int read_streaming(const struct reader *reader, const struct import_sourc
 	int rc = reader->read(import, NULL, 0, error);
 	if (rc == BOBBIN_EINPUT)
 		tell_first_fault(import, error);
-	if (!rc && ((rc = import_tell_kinds(import)) < 0 || (rc = import_tell_keys(import)) < 0))
+	if (!rc && (rc = import_tell_all(import)) < 0)
 		import_end(rc, error);
 	arena_release(&import->scratch);
 	mem_free(import->window);

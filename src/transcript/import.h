@@ -20,17 +20,43 @@
 #include "base/error.h"
 #include "base/slice.h"
 
+/* What is wrong with a file, as far as it is not in the format's own words. */
+enum import_damage {
+	DAMAGE_NONE,
+	DAMAGE_TORN,       /* a line that is no whole record */
+	DAMAGE_NULS,       /* NULs in it, or in the document */
+	DAMAGE_CHARACTERS, /* bytes that are no UTF-8: half a character */
+	DAMAGE_FOREIGN,    /* a line of something else */
+	DAMAGE_GLUED,      /* a line with several records */
+	DAMAGE_HOLE,       /* a place in a document from which it was read on */
+	DAMAGE_BROKEN_OFF, /* a document without its end */
+	DAMAGE_AROUND,     /* text around a document */
+	DAMAGE_KEY_TWICE,  /* a message with a key that stands twice */
+	DAMAGE_ORDER,      /* a record that came too late */
+	DAMAGE_NO_ROLE,    /* a message whose role is lost */
+	DAMAGE_KINDS
+};
+
 struct import_warning {
 	uint64_t line, offset;   /* of the foreign file; line 0: the whole document */
 	const char *message;     /* in the arena */
 	bool remark;             /* no fault of the file: what never was part of a conversation is left out */
+	enum import_damage damage;
 };
 
 /* What is not a message, or not understood: counted by kind, and told as one warning each. */
 struct import_kind {
-	const char *what; /* in the arena */
+	const char *what; /* as import_left_out is given it */
+	const char *name; /* shown behind it; NULL: none; in the arena */
 	uint64_t count, line, offset; /* of the first */
 	bool remark;
+};
+
+/* How often something was met. */
+struct import_tally {
+	const char *kind; /* a stable word */
+	const char *what; /* in the number that suits the count; in the arena */
+	uint64_t count;
 };
 
 struct import_conversation {
@@ -81,6 +107,9 @@ struct import {
 	struct import_kind *kinds; /* while reading; warnings at the end */
 	size_t kind_count, kind_cap;
 	uint64_t keys_twice; /* records with a key that stood twice */
+	uint64_t damages[DAMAGE_KINDS]; /* also those that are not among the warnings */
+	struct import_tally *tallies; /* at the end: damages, what was not understood, what was left out; in the arena */
+	size_t tally_count;
 
 	const struct import_sink *sink;	 /* NULL: records stay in their conversations */
 	const struct import_spill *spill; /* NULL: memory */

@@ -107,7 +107,7 @@ static int end_chat(struct aider *aider)
 	int rc = end_message(aider);
 
 	if (!rc && !aider->builder.drafts.count && aider->last_started.data)
-		rc = import_left_out(import, (struct place){aider->line, 0}, "chats without a message");
+		rc = import_left_out(import, (struct place){aider->line, 0}, "{chat|chats} without a message");
 	if (!rc)
 		rc = builder_conversation(&aider->builder, (struct slice){NULL, 0}, aider->last_started);
 	buffer_clear(&aider->printed);
@@ -216,26 +216,52 @@ static bool ends_text(const char *data, size_t len, size_t at)
 	       slice_starts_with(rest, "#### ");
 }
 
+/* Where a line ends. NULs are what a crash left of something else: a mark behind them begins a line, too. */
+static size_t end_of_line(const char *data, size_t at, size_t len, bool nuls, size_t *ret_next)
+{
+	const char *newline = memchr(data + at, '\n', len - at);
+	size_t end = newline ? (size_t)(newline - data) : len;
+
+	*ret_next = end + 1;
+	for (const char *nul = data + at; nuls && (nul = memchr(nul, '\0', (size_t)(data + end - nul)));) {
+		size_t behind = (size_t)(nul - data);
+		while (behind < end && !data[behind])
+			behind++;
+		struct slice rest = {data + behind, end - behind};
+		if (behind < end && (data[behind] == '#' || data[behind] == '>') &&
+			(slice_starts_with(rest, HEADER) || slice_starts_with(rest, "#### ") || slice_starts_with(rest, "> "))) {
+			*ret_next = behind;
+			return (size_t)(nul - data);
+		}
+		nul = data + behind;
+	}
+	return end;
+}
+
 static int read_all(struct aider *aider, const char *data, size_t len)
 {
+	bool nuls = memchr(data, '\0', len) != NULL;
 	int rc = 0;
 
 	for (size_t at = 0; at < len && !rc;) {
-		const char *newline = memchr(data + at, '\n', len - at);
-		size_t end = newline ? (size_t)(newline - data) : len;
+		size_t next, end = end_of_line(data, at, len, nuls, &next);
 		struct slice line = {data + at, end - at};
-		aider->line++;
+		aider->line += at == 0 || data[at - 1] == '\n';
+		if (end < len && !data[end])
+			rc = import_damaged(aider->builder.import, (struct place){aider->line, end}, DAMAGE_NULS,
+				"NULs where a line should end: what follows begins a line");
 		if (line.len && line.data[line.len - 1] == '\r')
 			line.len--;
-		rc = read_line(aider, line, at, ends_text(data, len, end + 1));
-		at = end + 1;
+		if (!rc)
+			rc = read_line(aider, line, at, ends_text(data, len, next));
+		at = next;
 	}
 	if (!rc)
 		rc = end_chat(aider);
 	if (!rc && aider->doubtful)
 		rc = import_warn(aider->builder.import, aider->first_doubtful,
-			"%llu lines begin with aider's marks but do not end in its two spaces: taken for the model's",
-			(unsigned long long)aider->doubtful);
+			"%llu line%s with aider's marks but without the two spaces at the end: taken for the model's",
+			(unsigned long long)aider->doubtful, aider->doubtful == 1 ? "" : "s");
 	return rc;
 }
 

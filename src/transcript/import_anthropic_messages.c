@@ -197,8 +197,8 @@ static int read_message(struct anthropic *anthropic, const struct json *message)
 	}
 	if (json_string_is(&role, "system"))
 		return import_left_out(
-			anthropic->import, place, "system prompts (given with each request, not stored)");
-	return import_not_understood(anthropic->import, place, "messages of the role",
+			anthropic->import, place, "system {prompt|prompts} (given with each request, not stored)");
+	return import_not_understood(anthropic->import, place, "{message|messages} of the role",
 		import_string(anthropic->import, message, "role"));
 }
 
@@ -313,7 +313,7 @@ static int read_object(struct anthropic *anthropic, const struct json *object)
 	}
 	return import_not_understood(anthropic->import,
 		import_document_place(anthropic->data, anthropic->len, object),
-		"records that are no message and no request", (struct slice){NULL, 0});
+		"{record that is|records that are} no message and no request", (struct slice){NULL, 0});
 }
 
 static int read_value(struct anthropic *anthropic, const struct json *value)

@@ -147,9 +147,9 @@ static int finish(struct log *log)
 	struct import_conversation *conversation;
 
 	if (log->left_out &&
-		(log->odd ? import_warn : import_remark)(log->import, log->first_left_out,
-			"left out: %llu records that are no messages (usage, compaction and the like)",
-			(unsigned long long)log->left_out) < 0)
+		import_left_out_many(log->import, log->first_left_out,
+			"{record that is no message|records that are no messages} (usage, compaction and the like)",
+			log->left_out, !log->odd) < 0)
 		return BOBBIN_ENOMEM;
 	if (!(conversation = import_conversation_add(log->import)))
 		return BOBBIN_ENOMEM;

@@ -34,17 +34,17 @@ static const struct {
 	const char *type, *subtype, *text;
 } LEFT_OUT[] = {
 	{"progress", "agent_progress",
-		"messages of sub-agents that never entered this context (agent_progress)"},
-	{"progress", NULL, "progress records"},
+		"{message|messages} of sub-agents that never entered this context (agent_progress)"},
+	{"progress", NULL, "progress {record|records}"},
 	{"system", "microcompact_boundary",
-		"boundaries where tool output was cleared from the context (microcompact_boundary)"},
-	{"system", "compact_boundary", "compaction boundaries (the summary after each is a message)"},
-	{"system", NULL, "notices of the client (system)"},
-	{"queue-operation", NULL, "queue operations"},
-	{"file-history-snapshot", NULL, "file snapshots"},
-	{"file-history-delta", NULL, "file changes"},
-	{"summary", NULL, "titles (summary)"},
-	{NULL, NULL, "records of other kinds"},
+		"{boundary|boundaries} where tool output was cleared from the context (microcompact_boundary)"},
+	{"system", "compact_boundary", "compaction {boundary|boundaries} (the summary after each is a message)"},
+	{"system", NULL, "{notice|notices} of the client (system)"},
+	{"queue-operation", NULL, "queue {operation|operations}"},
+	{"file-history-snapshot", NULL, "file {snapshot|snapshots}"},
+	{"file-history-delta", NULL, "file {change|changes}"},
+	{"summary", NULL, "{title|titles} (summary)"},
+	{NULL, NULL, "{record|records} of other kinds"},
 };
 
 static void leave_out(
@@ -69,10 +69,8 @@ static int report_left_out(struct claude *claude)
 {
 	for (size_t i = 0; i < sizeof(LEFT_OUT) / sizeof(LEFT_OUT[0]); i++) {
 		uint64_t count = claude->left_out[i].count;
-		int (*tell)(struct import *, struct place, const char *, ...) =
-			LEFT_OUT[i].type ? import_remark : import_warn;
-		if (count && tell(claude->import, claude->left_out[i].first, "left out: %llu %s",
-				     (unsigned long long)count, LEFT_OUT[i].text) < 0)
+		if (count && import_left_out_many(claude->import, claude->left_out[i].first, LEFT_OUT[i].text, count,
+				     LEFT_OUT[i].type != NULL) < 0)
 			return BOBBIN_ENOMEM;
 	}
 	return 0;

@@ -134,12 +134,12 @@ static int read_event(struct codex *codex, const struct json *payload, struct pl
 		int rc = read_token_count(codex, payload);
 		return rc ? rc
 			  : import_left_out(
-				    codex->import, place, "reports of usage (each reply keeps its own)");
+				    codex->import, place, "{report|reports} of usage (each reply keeps its own)");
 	}
 	if (is_one_of(&type, EVENTS))
-		return import_left_out(codex->import, place, "events that the screen showed (event_msg)");
+		return import_left_out(codex->import, place, "{event|events} that the screen showed (event_msg)");
 	return import_not_understood(
-		codex->import, place, "events of the type", import_string(codex->import, payload, "type"));
+		codex->import, place, "{event|events} of the type", import_string(codex->import, payload, "type"));
 }
 
 /* The summary, if it is one that can be read, and what of the replacing items cannot. */
@@ -188,16 +188,16 @@ static int read_wrapped(
 		struct slice model = import_string(codex->import, payload, "model");
 		if (!slice_equal(model, codex->items.model))
 			codex->items.model = import_hold(codex->import, model);
-		return import_left_out(codex->import, place, "settings of turns (turn_context)");
+		return import_left_out(codex->import, place, "{setting of a turn|settings of turns} (turn_context)");
 	}
 	if (json_string_is(type, "session_meta")) {
 		if (!codex->began)
 			codex->session_id = import_hold(codex->import, import_string(codex->import, payload, "id"));
 		codex->began = true;
 		return import_left_out(
-			codex->import, place, "headers, with the system prompt (session_meta)");
+			codex->import, place, "{header|headers} with the system prompt (session_meta)");
 	}
-	return import_not_understood(codex->import, place, "records of the type",
+	return import_not_understood(codex->import, place, "{record|records} of the type",
 		json_string_content(type, import_scratch(codex->import)));
 }
 
@@ -211,7 +211,7 @@ static int read_record(struct codex *codex, const struct json *record, struct pl
 		type.type == JSON_STRING)
 		return read_wrapped(codex, &type, &payload, place);
 	if (json_get(record, "record_type", &value))
-		return import_left_out(codex->import, place, "marks of the client's state");
+		return import_left_out(codex->import, place, "{mark|marks} of the client's state");
 	if (json_get(record, "type", &type) && type.type == JSON_STRING)
 		return items_add(&codex->items, record, place);
 	if (json_get(record, "id", &value) && json_get(record, "timestamp", &value)) {
@@ -219,9 +219,9 @@ static int read_record(struct codex *codex, const struct json *record, struct pl
 			codex->session_id = import_hold(codex->import, import_string(codex->import, record, "id"));
 		codex->began = true;
 		return import_left_out(
-			codex->import, place, "headers, with the system prompt (session_meta)");
+			codex->import, place, "{header|headers} with the system prompt (session_meta)");
 	}
-	return import_not_understood(codex->import, place, "records without a type", none);
+	return import_not_understood(codex->import, place, "{record|records} without a type", none);
 }
 
 bool import_is_codex(const struct import_probe *probe)

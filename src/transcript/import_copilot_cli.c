@@ -45,7 +45,7 @@ struct copilot {
 static const struct {
 	const char *type, *text;
 } LEFT_OUT[] = {
-	{"system.message", "system prompts (given with each request, not stored)"},
+	{"system.message", "system {prompt|prompts} (given with each request, not stored)"},
 	{"hook.", "events of hooks"},
 	{"permission.", "permissions asked for and given"},
 	{"tool.", "starts and progress of tools"},
@@ -360,7 +360,7 @@ static int read_compaction(
 	if (rc)
 		return rc;
 	if (!json_get(data, "summaryContent", &summary) || summary.type != JSON_STRING)
-		return import_left_out(copilot->import, place, "compactions without a summary");
+		return import_left_out(copilot->import, place, "{compaction|compactions} without a summary");
 	struct json_writer *writer = builder_begin(&copilot->builder, ROLE_USER);
 	json_member_value(writer, "content", &summary);
 	builder_origin(&copilot->builder, ORIGIN_SUMMARY);
@@ -394,7 +394,7 @@ static int leave_out(struct copilot *copilot, const struct json *type, struct pl
 		if (slice_starts_with(name, LEFT_OUT[i].type))
 			return import_left_out(copilot->import, place, LEFT_OUT[i].text);
 	}
-	return import_not_understood(copilot->import, place, "events of the type", name);
+	return import_not_understood(copilot->import, place, "{event|events} of the type", name);
 }
 
 static int read_event(struct copilot *copilot, const struct json *event, struct place place)
@@ -403,13 +403,13 @@ static int read_event(struct copilot *copilot, const struct json *event, struct 
 
 	if (!json_get(event, "type", &type) || type.type != JSON_STRING)
 		return import_not_understood(
-			copilot->import, place, "events without a type", (struct slice){NULL, 0});
+			copilot->import, place, "{event|events} without a type", (struct slice){NULL, 0});
 	if (!json_get(event, "data", &data) || data.type != JSON_OBJECT)
 		return import_not_understood(
-			copilot->import, place, "events without data", (struct slice){NULL, 0});
+			copilot->import, place, "{event|events} without data", (struct slice){NULL, 0});
 	if (json_get(&data, "parentToolCallId", &value) && value.type == JSON_STRING)
 		return import_left_out(copilot->import, place,
-			"messages and tools of sub-agents, which never entered this context");
+			"{message or tool|messages and tools} of sub-agents, which never entered this context");
 	if (json_string_is(&type, "user.message"))
 		return read_user(copilot, event, &data);
 	if (json_string_is(&type, "assistant.message"))

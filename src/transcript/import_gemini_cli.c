@@ -5,7 +5,8 @@
  *	{"sessionId","projectHash","startTime","messages":[RECORD,…]}
  *
  *	{"sessionId","projectHash",…,"kind":"main"}
- *	RECORD                          the same id again: the later one counts, in the earlier one's place
+ *	RECORD                          the same id again: the later one counts, in the earlier one's place (the
+ *	                                one with more calls, if the lines were reordered: states only grow)
  *	{"$set":{"lastUpdated":…}}      changes members of the header
  *	{"$rewindTo":ID}                the record of that id and all after it were taken back
  *
@@ -49,6 +50,12 @@ static int add_entry(struct session *session, const struct entry *entry)
 	return 0;
 }
 
+static size_t count_calls(const struct json *record)
+{
+	struct json calls;
+	return json_get(record, "toolCalls", &calls) && calls.type == JSON_ARRAY ? json_count(&calls) : 0;
+}
+
 static int add_record(struct session *session, const struct json *record, struct place place)
 {
 	struct entry entry = {.record = *record, .place = place};
@@ -56,6 +63,9 @@ static int add_record(struct session *session, const struct json *record, struct
 	size_t earlier;
 
 	if (id.data && id_table_get(&session->ids, id, &earlier) && earlier != SIZE_MAX) {
+		if (count_calls(record) < count_calls(&session->entries[earlier].record))
+			return import_damaged(session->gemini.import, place, DAMAGE_ORDER,
+				"a state of a record that has fewer calls than the one before: lines are out of order");
 		session->entries[earlier].record = *record;
 		return 0;
 	}
@@ -313,8 +323,8 @@ static int read_entry(struct session *session, struct entry *entry)
 	if (json_string_is(&type, "info") || json_string_is(&type, "warning") ||
 		json_string_is(&type, "error"))
 		return import_left_out(
-			gemini->import, entry->place, "notices of the client (info, warning, error)");
-	return import_not_understood(gemini->import, entry->place, "records of the type",
+			gemini->import, entry->place, "{notice|notices} of the client (info, warning, error)");
+	return import_not_understood(gemini->import, entry->place, "{record|records} of the type",
 		import_string(gemini->import, &entry->record, "type"));
 }
 
@@ -340,7 +350,7 @@ static int read_line(struct session *session, const struct json *value, struct p
 	if (json_get(value, "$set", &member)) {
 		rc = read_header(session, &member);
 		if (!rc)
-			rc = import_left_out(import, place, "changes of the header ($set)");
+			rc = import_left_out(import, place, "{change|changes} of the header ($set)");
 		value = &member;
 	} else if (json_get(value, "$rewindTo", &member)) {
 		return take_back(session, &member, place);
@@ -350,7 +360,7 @@ static int read_line(struct session *session, const struct json *value, struct p
 		rc = read_header(session, value);
 	} else if (!json_get(value, "messages", &record)) {
 		return import_not_understood(
-			import, place, "records without a type", (struct slice){NULL, 0});
+			import, place, "{record|records} without a type", (struct slice){NULL, 0});
 	}
 	if (!json_get(value, "messages", &record) || record.type != JSON_ARRAY)
 		return rc;

@@ -342,7 +342,7 @@ int gemini_read_contents(struct gemini *gemini, const struct json *contents)
 			next = (struct json){.type = JSON_ABSENT};
 		if (!json_get(&content, "parts", &parts) || parts.type != JSON_ARRAY) {
 			rc = import_not_understood(
-				gemini->import, place, "contents without parts", (struct slice){NULL, 0});
+				gemini->import, place, "{content|contents} without parts", (struct slice){NULL, 0});
 			continue;
 		}
 		json_get(&content, "role", &role);
@@ -352,9 +352,9 @@ int gemini_read_contents(struct gemini *gemini, const struct json *contents)
 			rc = read_user(gemini, &content, &parts, &before);
 		else if (json_string_is(&role, "system"))
 			rc = import_left_out(gemini->import, place,
-				"system prompts (given with each request, not stored)");
+				"system {prompt|prompts} (given with each request, not stored)");
 		else
-			rc = import_not_understood(gemini->import, place, "contents of the role",
+			rc = import_not_understood(gemini->import, place, "{content|contents} of the role",
 				import_string(gemini->import, &content, "role"));
 		before = content;
 	}

@@ -294,8 +294,8 @@ static int add_message(struct items *items, const struct json *item, struct plac
 		return add_user(items, item);
 	if (json_string_is(&role, "developer") || json_string_is(&role, "system"))
 		return import_left_out(items->builder->import, place,
-			"system prompts (given with each request, not stored)");
-	return import_not_understood(items->builder->import, place, "messages of the role",
+			"system {prompt|prompts} (given with each request, not stored)");
+	return import_not_understood(items->builder->import, place, "{message|messages} of the role",
 		import_string(items->builder->import, item, "role"));
 }
 
@@ -319,13 +319,13 @@ int items_add(struct items *items, const struct json *item, struct place place)
 	struct slice name = {NULL, 0};
 
 	if (item->type != JSON_OBJECT)
-		return import_not_understood(import, place, "items that are no objects", name);
+		return import_not_understood(import, place, "{item that is no object|items that are no objects}", name);
 	json_get(item, "type", &type);
 	if (json_string_is(&type, "message") || (type.type == JSON_ABSENT && json_get(item, "role", &member)))
 		return add_message(items, item, place);
 	name = import_string(import, item, "type");
 	if (!name.data)
-		return import_not_understood(import, place, "items without a type", name);
+		return import_not_understood(import, place, "{item|items} without a type", name);
 	if (json_string_is(&type, "compaction") || json_string_is(&type, "context_compaction"))
 		return add_compaction(items, item);
 	if (json_string_is(&type, "function_call") || json_string_is(&type, "custom_tool_call") ||
@@ -334,10 +334,10 @@ int items_add(struct items *items, const struct json *item, struct place place)
 	if (ends_with(name, "_output"))
 		return add_output(items, item);
 	if (is_setting(&type))
-		return import_left_out(import, place, "lists of tools, references and snapshots");
+		return import_left_out(import, place, "{list|lists} of tools, references and snapshots");
 	if (!json_string_is(&type, "reasoning") && !ends_with(name, "_call") &&
 		!json_string_is(&type, "mcp_approval_request"))
-		return import_not_understood(import, place, "items of the type", name);
+		return import_not_understood(import, place, "{item|items} of the type", name);
 	open_reply(items);
 	json_add_value(&items->blocks, item);
 	json_begin_object(&items->rests);

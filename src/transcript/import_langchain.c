@@ -159,18 +159,23 @@ static bool get_message(
 
 static int walk(struct lang *lang, const struct json *value);
 
-/* A message and what the stream says of it; false if the list is something else. */
+/* A message and what the stream says of it, in this order or, in a file that was reordered, the other; false if the list is
+ * something else. */
 static bool is_pair(struct lang *lang, const struct json *list, struct json *ret_kwargs,
 	struct slice *ret_class, struct json *ret_metadata)
 {
 	struct json_iter iter;
-	struct json first;
+	struct json first, second;
 
 	if (json_count(list) != 2)
 		return false;
 	json_iter_init(&iter, list);
 	json_iter_next(&iter, NULL, &first);
-	json_iter_next(&iter, NULL, ret_metadata);
+	json_iter_next(&iter, NULL, &second);
+	bool turned = first.type == JSON_OBJECT && part_has(&first, "langgraph_checkpoint_ns");
+	*ret_metadata = turned ? first : second;
+	if (turned)
+		first = second;
 	return ret_metadata->type == JSON_OBJECT && !part_has(ret_metadata, "lc") &&
 	       !part_has(ret_metadata, "data") &&
 	       get_message(lang->builder.import, &first, ret_kwargs, ret_class) &&
@@ -205,10 +210,10 @@ static int walk(struct lang *lang, const struct json *value)
 	if (!get_message(lang->builder.import, value, &kwargs, &class))
 		return walk_members(lang, value);
 	if (ends_with(class, "RemoveMessage"))
-		return import_left_out(lang->builder.import, lang->place, "removals of messages");
+		return import_left_out(lang->builder.import, lang->place, "{removal of a message|removals of messages}");
 	if (!ends_with(class, "Message") && !ends_with(class, "MessageChunk"))
 		return import_not_understood(
-			lang->builder.import, lang->place, "objects of the class", class);
+			lang->builder.import, lang->place, "{object|objects} of the class", class);
 	return read_whole(lang, &kwargs, class);
 }
 

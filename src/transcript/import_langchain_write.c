@@ -363,9 +363,9 @@ int lang_write(struct lang *lang, size_t index)
 	enum message_role role;
 
 	if (slice_starts_with(entry->class, "System"))
-		return import_left_out(import, nowhere, "system messages");
+		return import_left_out(import, nowhere, "system {message|messages}");
 	if (!role_of(entry, kwargs, &role))
-		return import_not_understood(import, nowhere, "objects of the class", entry->class);
+		return import_not_understood(import, nowhere, "{object|objects} of the class", entry->class);
 	if (role == ROLE_TOOL)
 		builder_begin_result(&lang->builder, import_string(import, kwargs, "tool_call_id"));
 	else

@@ -199,7 +199,7 @@ static int read_user(struct letta *letta, const struct json *message, bool syste
 	if (slice_is(type, "system_alert"))
 		return read_text(letta, message, ORIGIN_SUMMARY);
 	if (system)
-		return import_left_out(letta->builder.import, place_of(letta, message), "system messages");
+		return import_left_out(letta->builder.import, place_of(letta, message), "system {message|messages}");
 	return read_text(letta, message,
 		type.data && !slice_is(type, "user_message") ? ORIGIN_INJECTED : ORIGIN_PERSON);
 }
@@ -330,7 +330,7 @@ static int read_approval(struct letta *letta, const struct json *message)
 	}
 	letta->approval = *message;
 	int rc = results ? read_returns(letta, message, &approvals, true) : 0;
-	return rc ? rc : import_left_out(letta->builder.import, place_of(letta, message), "approvals");
+	return rc ? rc : import_left_out(letta->builder.import, place_of(letta, message), "{approval|approvals}");
 }
 
 static int read_message(struct letta *letta, const struct json *message)
@@ -345,7 +345,7 @@ static int read_message(struct letta *letta, const struct json *message)
 		return read_approval(letta, message);
 	if (part_is(message, "role", "tool"))
 		return read_tool(letta, message);
-	return import_not_understood(letta->builder.import, place_of(letta, message), "messages of the role",
+	return import_not_understood(letta->builder.import, place_of(letta, message), "{message|messages} of the role",
 		import_string(letta->builder.import, message, "role"));
 }
 

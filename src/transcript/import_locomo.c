@@ -166,7 +166,7 @@ static int read_turn(struct locomo *locomo, const struct json *turn, uint64_t nu
 
 	if (!json_get(turn, "speaker", &speaker) || !json_get(turn, "text", &text))
 		return import_not_understood(
-			import, locomo->place, "turns without a speaker or a text", (struct slice){NULL, 0});
+			import, locomo->place, "{turn|turns} without a speaker or a text", (struct slice){NULL, 0});
 	struct json_writer *writer = builder_begin(
 		&locomo->builder, json_string_equal(&speaker, &locomo->speaker) ? ROLE_USER : ROLE_ASSISTANT);
 	if (json_get(turn, "blip_caption", &caption) && caption.type == JSON_STRING)
@@ -211,7 +211,7 @@ static int tell(struct locomo *locomo, const struct json *sample)
 	for (size_t i = 0; ABOUT[i] && !rc; i++) {
 		if (part_has(sample, ABOUT[i]))
 			rc = import_left_out(
-				import, locomo->place, "questions and summaries about a conversation");
+				import, locomo->place, "{question or summary|questions and summaries} about a conversation");
 	}
 	if (!rc && !locomo->told)
 		rc = import_remark(import, locomo->place,
@@ -226,7 +226,7 @@ static int read_sample(struct locomo *locomo, const struct json *sample)
 
 	if (!part_object(sample, "conversation", &locomo->conversation))
 		return import_not_understood(
-			import, locomo->place, "records without a conversation", (struct slice){NULL, 0});
+			import, locomo->place, "{record|records} without a conversation", (struct slice){NULL, 0});
 	json_get(&locomo->conversation, "speaker_a", &locomo->speaker);
 	int rc = gather(locomo);
 	for (size_t i = 0; i < locomo->count && !rc; i++)

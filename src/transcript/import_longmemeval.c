@@ -48,13 +48,13 @@ static int read_message(struct haystack *haystack, const struct json *message)
 	enum message_role role;
 
 	if (part_is(message, "role", "system"))
-		return import_left_out(import, haystack->place, "system messages");
+		return import_left_out(import, haystack->place, "system {message|messages}");
 	if (part_is(message, "role", "user"))
 		role = ROLE_USER;
 	else if (part_is(message, "role", "assistant"))
 		role = ROLE_ASSISTANT;
 	else
-		return import_not_understood(import, haystack->place, "messages of the role",
+		return import_not_understood(import, haystack->place, "{message|messages} of the role",
 			import_string(import, message, "role"));
 	struct json_writer *writer = builder_begin(&haystack->builder, role);
 	json_get(message, "content", &content);
@@ -77,7 +77,7 @@ static int read_chat(
 	while (!rc && chat->type == JSON_ARRAY && json_iter_next(&iter, NULL, &message))
 		rc = read_message(haystack, &message);
 	if (!rc && !haystack->builder.drafts.count)
-		rc = import_left_out(import, haystack->place, "chats without a message");
+		rc = import_left_out(import, haystack->place, "{chat|chats} without a message");
 	if (id->type == JSON_STRING)
 		foreign_id = json_string_content(id, &import->arena);
 	return rc ? rc : builder_conversation(&haystack->builder, foreign_id, title);
@@ -93,7 +93,7 @@ static int read_item(struct haystack *haystack, const struct json *item)
 
 	if (!part_list(item, "haystack_sessions", &chats))
 		return import_not_understood(
-			import, haystack->place, "records without sessions", (struct slice){NULL, 0});
+			import, haystack->place, "{record|records} without sessions", (struct slice){NULL, 0});
 	part_list(item, "haystack_dates", &dates);
 	part_list(item, "haystack_session_ids", &ids);
 	struct slice title = import_string(import, item, "question_id");
@@ -107,7 +107,7 @@ static int read_item(struct haystack *haystack, const struct json *item)
 			id = NONE;
 		rc = read_chat(haystack, &chat, &id, title);
 	}
-	return rc ? rc : import_left_out(import, haystack->place, "questions with their answers");
+	return rc ? rc : import_left_out(import, haystack->place, "{question with its answer|questions with their answers}");
 }
 
 static int read_all(struct haystack *haystack, const struct json *document)

@@ -92,9 +92,9 @@ static int read_message(struct mini *mini, const struct json *message)
 
 	json_get(message, "content", &content);
 	if (part_is(message, "role", "system"))
-		return import_left_out(import, place_of(mini, message), "system messages");
+		return import_left_out(import, place_of(mini, message), "system {message|messages}");
 	if (part_is(message, "role", "exit"))
-		return import_left_out(import, place_of(mini, message), "records of how the run ended");
+		return import_left_out(import, place_of(mini, message), "{record|records} of how the run ended");
 	if (part_is(message, "role", "user")) {
 		write_content_of(builder_begin(builder, ROLE_USER), &content);
 		builder_origin(builder, origin_of(mini, message));
@@ -107,7 +107,7 @@ static int read_message(struct mini *mini, const struct json *message)
 			builder_begin_result(builder, import_string(import, message, "tool_call_id")),
 			&content);
 	} else {
-		return import_not_understood(import, place_of(mini, message), "messages of the role",
+		return import_not_understood(import, place_of(mini, message), "{message|messages} of the role",
 			import_string(import, message, "role"));
 	}
 	write_rest(mini, message, &content);

@@ -77,11 +77,3 @@ int import_keys_once(struct import *import, const struct json *record, struct bu
 	import->keys_twice++;
 	return rewriting.rc ? rewriting.rc : buffer_error(out);
 }
-
-int import_tell_keys(struct import *import)
-{
-	uint64_t count = import->keys_twice;
-	return count ? import_warn(import, (struct place){0, 0}, "%llu message%s with a key that stands twice: the last one counts",
-			       (unsigned long long)count, count == 1 ? "" : "s")
-		     : 0;
-}

@@ -520,9 +520,8 @@ static int read_all(struct chat *chat, const char *data, size_t len, struct bobb
 	if (!rc && !(rc = add_reply(chat)))
 		rc = chat_end(chat);
 	if (!rc && chat->systems)
-		rc = import_remark(chat->import, (struct place){0, 0},
-			"left out: %llu system messages (prompts are given with each request, not stored)",
-			(unsigned long long)chat->systems);
+		rc = import_left_out_many(chat->import, (struct place){0, 0},
+			"system {message|messages} (prompts are given with each request, not stored)", chat->systems, true);
 	if (!rc && !chat->import->conversation_count)
 		rc = error_set_at(
 			error, BOBBIN_EINPUT, 1, 0, "not an openai-chat transcript: no message in it");

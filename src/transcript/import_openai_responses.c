@@ -244,7 +244,7 @@ static int read_body(struct responses *responses, const struct json *body)
 	if (json_parse(text.data, text.len, &parsed, NULL) == 0 && parsed.type == JSON_OBJECT)
 		return read_value(responses, &parsed);
 	return import_not_understood(responses->import,
-		import_document_place(responses->data, responses->len, body), "bodies that are no JSON",
+		import_document_place(responses->data, responses->len, body), "{body that is|bodies that are} no JSON",
 		(struct slice){NULL, 0});
 }
 
@@ -277,7 +277,7 @@ static int read_object(struct responses *responses, const struct json *object)
 	}
 	return import_not_understood(responses->import,
 		import_document_place(responses->data, responses->len, object),
-		"records that are no request, response or item", (struct slice){NULL, 0});
+		"{record that is|records that are} no request, response or item", (struct slice){NULL, 0});
 }
 
 static int read_value(struct responses *responses, const struct json *value)
@@ -287,7 +287,7 @@ static int read_value(struct responses *responses, const struct json *value)
 	if (value->type == JSON_OBJECT)
 		return read_object(responses, value);
 	return import_not_understood(responses->import,
-		import_document_place(responses->data, responses->len, value), "values that are no objects",
+		import_document_place(responses->data, responses->len, value), "{value that is no object|values that are no objects}",
 		(struct slice){NULL, 0});
 }
 

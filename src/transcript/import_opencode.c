@@ -225,7 +225,7 @@ static int read_user_part(struct opencode *opencode, const struct json *part, st
 		json_add_value(&opencode->blocks, part);
 		json_begin_object(&opencode->rests);
 		json_end_object(&opencode->rests);
-		return import_not_understood(opencode->import, place, "parts kept as they are, of the type",
+		return import_not_understood(opencode->import, place, "{part kept as it is|parts kept as they are}, of the type",
 			import_string(opencode->import, part, "type"));
 	}
 	return 0;
@@ -342,7 +342,7 @@ static int read_reply_part(struct opencode *opencode, const struct json *part, s
 		json_add_value(&opencode->blocks, part);
 		json_begin_object(&opencode->rests);
 		json_end_object(&opencode->rests);
-		return import_not_understood(opencode->import, place, "parts kept as they are, of the type",
+		return import_not_understood(opencode->import, place, "{part kept as it is|parts kept as they are}, of the type",
 			import_string(opencode->import, part, "type"));
 	}
 	return 0;
@@ -463,25 +463,53 @@ static int read_reply(
 	return rc ? rc : end_step(opencode, info, step, parts->text + parts->len, place);
 }
 
+/* Whether only a reply of the model has such parts: its steps, thoughts and calls. */
+static bool are_of_a_reply(const struct json *parts)
+{
+	struct json_iter iter;
+	struct json part;
+	bool reply = false;
+
+	json_iter_init(&iter, parts);
+	while (!reply && json_iter_next(&iter, NULL, &part))
+		reply = part_is(&part, "step-start") || part_is(&part, "step-finish") || part_is(&part, "reasoning") ||
+			part_is(&part, "tool") || part_is(&part, "patch");
+	return reply;
+}
+
+/* A message that lost its info, or the role in it, in a damaged document: whose it is its parts say. */
+static int read_without_role(
+	struct opencode *opencode, const struct json *info, const struct json *parts, struct place place)
+{
+	bool reply = are_of_a_reply(parts);
+
+	if (json_count(parts) == 0)
+		return import_not_understood(
+			opencode->import, place, "{message|messages} without info", (struct slice){NULL, 0});
+	int rc = import_damaged(opencode->import, place, DAMAGE_NO_ROLE,
+		"a message without its role: by its parts it is the %s", reply ? "model's" : "user's");
+	return rc ? rc : reply ? read_reply(opencode, info, parts, place) : read_user(opencode, info, parts, place);
+}
+
 static int read_message(struct opencode *opencode, const struct json *message)
 {
 	struct place place = import_document_place(opencode->data, opencode->len, message);
-	struct json info, parts = {"[]", 2, JSON_ARRAY}, role;
+	struct json info, parts, role;
 
 	if (!json_get(message, "info", &info) || info.type != JSON_OBJECT)
-		return import_not_understood(
-			opencode->import, place, "messages without info", (struct slice){NULL, 0});
+		info = (struct json){"{}", 2, JSON_OBJECT};
 	if (!json_get(message, "parts", &parts) || parts.type != JSON_ARRAY)
 		parts = (struct json){"[]", 2, JSON_ARRAY};
-	json_get(&info, "role", &role);
 	opencode->id = import_string(opencode->import, &info, "id");
 	opencode->steps = 0;
 	opencode->usage = (struct import_usage)IMPORT_USAGE_UNKNOWN;
+	if (!json_get(&info, "role", &role))
+		return read_without_role(opencode, &info, &parts, place);
 	if (json_string_is(&role, "user"))
 		return read_user(opencode, &info, &parts, place);
 	if (json_string_is(&role, "assistant"))
 		return read_reply(opencode, &info, &parts, place);
-	return import_not_understood(opencode->import, place, "messages of the role",
+	return import_not_understood(opencode->import, place, "{message|messages} of the role",
 		import_string(opencode->import, &info, "role"));
 }
 
@@ -552,8 +580,8 @@ static int read_document(struct opencode *opencode, const struct json *value, st
 		rc = error_set_at(error, BOBBIN_EINPUT, 1, 0, "not an opencode transcript: no message in it");
 	if (!rc && opencode->cleared)
 		rc = import_remark(opencode->import, opencode->first_cleared,
-			"%llu results had been cleared from opencode's own context: they are kept here",
-			(unsigned long long)opencode->cleared);
+			"%llu result%s cleared from opencode's own context: kept here",
+			(unsigned long long)opencode->cleared, opencode->cleared == 1 ? "" : "s");
 	return rc;
 }
 

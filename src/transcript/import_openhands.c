@@ -178,7 +178,7 @@ static int read_condensation(struct hands *hands, const struct json *event, stru
 
 	if (!part_object(event, "args", &args) || !json_get(&args, "summary", &summary) ||
 		summary.type != JSON_STRING)
-		return import_left_out(hands->builder.import, place, "condensations without a summary");
+		return import_left_out(hands->builder.import, place, "{condensation|condensations} without a summary");
 	write_content_of(builder_begin(&hands->builder, ROLE_USER), &summary);
 	builder_origin(&hands->builder, ORIGIN_SUMMARY);
 	return end_event(hands, event, &summary);
@@ -192,7 +192,7 @@ static int read_action(struct hands *hands, const struct json *event, struct pla
 	struct slice id = response_id(hands, event, &response, &metadata);
 
 	if (part_is(event, "action", "system"))
-		return import_left_out(hands->builder.import, place, "system messages");
+		return import_left_out(hands->builder.import, place, "system {message|messages}");
 	if (get_reply(&response, &message))
 		return read_reply(hands, event, &response, id, &message);
 	if (part_is(event, "action", "message"))
@@ -201,7 +201,7 @@ static int read_action(struct hands *hands, const struct json *event, struct pla
 		return read_condensation(hands, event, place);
 	for (size_t i = 0; NO_MESSAGE[i]; i++) {
 		if (part_is(event, "action", NO_MESSAGE[i]))
-			return import_left_out(hands->builder.import, place, "events that are no messages");
+			return import_left_out(hands->builder.import, place, "{event that is no message|events that are no messages}");
 	}
 	if (part_is(event, "source", "agent"))
 		return read_bare_action(hands, event);
@@ -238,7 +238,7 @@ static int read_recall(struct hands *hands, const struct json *event, struct pla
 	}
 	json_end_array(writer);
 	if (!any)
-		return import_left_out(hands->builder.import, place, "events that are no messages");
+		return import_left_out(hands->builder.import, place, "{event that is no message|events that are no messages}");
 	builder_origin(&hands->builder, ORIGIN_INJECTED);
 	return end_event(hands, event, &none);
 }
@@ -253,7 +253,7 @@ static int read_observation(struct hands *hands, const struct json *event, struc
 	if (part_is(event, "observation", "recall"))
 		return read_recall(hands, event, place);
 	if (part_is(event, "observation", "null") || part_is(event, "observation", "agent_state_changed"))
-		return import_left_out(builder->import, place, "events that are no messages");
+		return import_left_out(builder->import, place, "{event that is no message|events that are no messages}");
 	if (part_object(event, "tool_call_metadata", &metadata))
 		id = import_string(builder->import, &metadata, "tool_call_id");
 	if (!id.data && import_number(event, "cause") >= 0) {
@@ -288,7 +288,7 @@ static int read_event(struct hands *hands, size_t index)
 	if (part_has(event, "observation"))
 		return read_observation(hands, event, place);
 	return import_not_understood(
-		hands->builder.import, place, "records that are no events", (struct slice){NULL, 0});
+		hands->builder.import, place, "{record that is no event|records that are no events}", (struct slice){NULL, 0});
 }
 
 /* The gathered events are a conversation. */

@@ -69,10 +69,10 @@ static int read_message(struct hands *hands, const struct json *event, struct pl
 
 	if (!part_object(event, "llm_message", &message))
 		return import_not_understood(
-			import, place, "message events without a message", (struct slice){NULL, 0});
+			import, place, "message {event|events} without a message", (struct slice){NULL, 0});
 	json_get(&message, "content", &content);
 	if (part_is(&message, "role", "system"))
-		return import_left_out(import, place, "system messages");
+		return import_left_out(import, place, "system {message|messages}");
 	if (part_is(&message, "role", "user")) {
 		write_content_of(builder_begin(&hands->builder, ROLE_USER), &content);
 		builder_origin(&hands->builder, is_critic(&content) ? ORIGIN_INJECTED : ORIGIN_PERSON);
@@ -86,7 +86,7 @@ static int read_message(struct hands *hands, const struct json *event, struct pl
 		json_end_array(writer);
 	} else {
 		return import_not_understood(
-			import, place, "messages of the role", import_string(import, &message, "role"));
+			import, place, "{message|messages} of the role", import_string(import, &message, "role"));
 	}
 	write_event_time(hands, event);
 	json_key(&hands->builder.writer, "src");
@@ -209,7 +209,7 @@ static int read_condensation(struct hands *hands, const struct json *event, stru
 	struct json summary;
 
 	if (!json_get(event, "summary", &summary) || summary.type != JSON_STRING)
-		return import_left_out(hands->builder.import, place, "condensations without a summary");
+		return import_left_out(hands->builder.import, place, "{condensation|condensations} without a summary");
 	write_content_of(builder_begin(&hands->builder, ROLE_USER), &summary);
 	builder_origin(&hands->builder, ORIGIN_SUMMARY);
 	return end_message(hands, event, OWN, part_shown(&summary));
@@ -226,7 +226,7 @@ int hands_read_kind(struct hands *hands, size_t index)
 	struct json observation, content;
 
 	if (part_is(event, "kind", "SystemPromptEvent"))
-		return import_left_out(import, place, "system messages");
+		return import_left_out(import, place, "system {message|messages}");
 	if (part_is(event, "kind", "MessageEvent"))
 		return read_message(hands, event, place);
 	if (part_is(event, "kind", "ActionEvent"))
@@ -243,8 +243,8 @@ int hands_read_kind(struct hands *hands, size_t index)
 		return read_result(hands, event, &content, true);
 	for (size_t i = 0; NO_MESSAGE[i]; i++) {
 		if (part_is(event, "kind", NO_MESSAGE[i]))
-			return import_left_out(import, place, "events that are no messages");
+			return import_left_out(import, place, "{event that is no message|events that are no messages}");
 	}
 	return import_not_understood(
-		import, place, "events of the kind", import_string(import, event, "kind"));
+		import, place, "{event|events} of the kind", import_string(import, event, "kind"));
 }

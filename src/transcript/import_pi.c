@@ -304,7 +304,7 @@ static int read_message(
 		draft.role = ROLE_ASSISTANT;
 	} else if (!json_string_is(&role, "user")) {
 		return import_not_understood(
-			pi->import, place, "messages of the role", string_of(pi, message, "role"));
+			pi->import, place, "{message|messages} of the role", string_of(pi, message, "role"));
 	}
 	write_content(pi, &pi->message.whole);
 	return add(pi, &draft, entry, message, NULL);
@@ -368,7 +368,7 @@ static int read_other(struct pi *pi, const struct json *entry, const struct json
 		json_string_is(type, "custom"))
 		return pass_through(pi, entry, place, "names, labels and data of extensions");
 	int rc =
-		import_not_understood(pi->import, place, "entries of the type", string_of(pi, entry, "type"));
+		import_not_understood(pi->import, place, "{entry|entries} of the type", string_of(pi, entry, "type"));
 	return rc ? rc : pass_through(pi, entry, place, NULL);
 }
 

@@ -176,7 +176,7 @@ static int read_request(
 	if (json_parse(decoded.data, decoded.len, &info, NULL) < 0 || !json_get(&info, "request", &request) ||
 		request.type != JSON_STRING)
 		return import_not_understood(
-			anthropic->import, place, "requests without their text", (struct slice){NULL, 0});
+			anthropic->import, place, "{request without its text|requests without their text}", (struct slice){NULL, 0});
 	return add_request(anthropic, entry, &request, &info);
 }
 
@@ -233,12 +233,12 @@ static int read_entry(struct anthropic *anthropic, struct reply *reply, const st
 	for (size_t i = 0; SHOWN[i]; i++) {
 		if (json_string_is(&kind, SHOWN[i]))
 			return import_left_out(anthropic->import, place,
-				"entries that the next request repeats, or that only the screen showed");
+				"{entry|entries} that the next request repeats, or that only the screen showed");
 	}
 	if (first)
 		return import_left_out(anthropic->import, place,
-			"entries that the next request repeats, or that only the screen showed");
-	return import_not_understood(anthropic->import, place, "entries of the kind",
+			"{entry|entries} that the next request repeats, or that only the screen showed");
+	return import_not_understood(anthropic->import, place, "{entry|entries} of the kind",
 		kind.type == JSON_STRING ? json_string_content(&kind, &anthropic->import->arena)
 					 : (struct slice){NULL, 0});
 }

@@ -156,14 +156,14 @@ static int read_turn(struct sharegpt *reader, const struct json *turn)
 
 	json_get(turn, "value", &value);
 	if (part_is(turn, "from", "system"))
-		return import_left_out(import, reader->place, "system messages");
+		return import_left_out(import, reader->place, "system {message|messages}");
 	if (part_is(turn, "from", "function_call"))
 		return read_call(reader, turn, &value);
 	if (is_from(turn, RESULT))
 		return read_observation(reader, turn, &value);
 	if (!is_from(turn, PERSON) && !is_from(turn, MODEL))
 		return import_not_understood(
-			import, reader->place, "turns from", import_string(import, turn, "from"));
+			import, reader->place, "{turn|turns} from", import_string(import, turn, "from"));
 	write_content_of(
 		builder_begin(&reader->builder, is_from(turn, PERSON) ? ROLE_USER : ROLE_ASSISTANT), &value);
 	return end_turn(reader, turn);
@@ -177,7 +177,7 @@ static int read_conversation(struct sharegpt *reader, const struct json *convers
 
 	if (!part_list(conversation, "conversations", &turns))
 		return import_not_understood(reader->builder.import, reader->place,
-			"records without a conversation", (struct slice){NULL, 0});
+			"{record|records} without a conversation", (struct slice){NULL, 0});
 	reader->conversation = *conversation;
 	reader->calls = reader->answered = reader->orphans = 0;
 	reader->begun = false;
@@ -220,11 +220,11 @@ static int tell(struct sharegpt *reader)
 
 	if (reader->no_calls)
 		rc = import_warn(import, nowhere,
-			"%llu function calls hold no call that can be read: kept as text",
-			(unsigned long long)reader->no_calls);
+			"%llu function call%s without a call that can be read: kept as text",
+			(unsigned long long)reader->no_calls, reader->no_calls == 1 ? "" : "s");
 	if (!rc && reader->all_orphans)
-		rc = import_warn(import, nowhere, "%llu observations have no call before them",
-			(unsigned long long)reader->all_orphans);
+		rc = import_warn(import, nowhere, "%llu observation%s without a call before",
+			(unsigned long long)reader->all_orphans, reader->all_orphans == 1 ? "" : "s");
 	return rc;
 }
 

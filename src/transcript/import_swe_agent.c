@@ -117,9 +117,9 @@ static int read_message(struct swe *swe, const struct json *message)
 
 	json_get(message, "content", &content);
 	if (part_flag(message, "is_demo"))
-		return import_left_out(builder->import, place_of(swe, message), "demonstrations");
+		return import_left_out(builder->import, place_of(swe, message), "{demonstration|demonstrations}");
 	if (part_is(message, "role", "system"))
-		return import_left_out(builder->import, place_of(swe, message), "system messages");
+		return import_left_out(builder->import, place_of(swe, message), "system {message|messages}");
 	if (part_is(message, "role", "assistant")) {
 		writer = builder_begin(builder, ROLE_ASSISTANT);
 		write_assistant(writer, message, &content);
@@ -132,7 +132,7 @@ static int read_message(struct swe *swe, const struct json *message)
 		builder_origin(builder, swe->asked ? ORIGIN_INJECTED : ORIGIN_PERSON);
 		swe->asked = true;
 	} else {
-		return import_not_understood(builder->import, place_of(swe, message), "messages of the role",
+		return import_not_understood(builder->import, place_of(swe, message), "{message|messages} of the role",
 			import_string(builder->import, message, "role"));
 	}
 	write_src(swe, writer, message, &content);

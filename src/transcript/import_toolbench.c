@@ -39,7 +39,7 @@ static int add_nodes(struct trees *trees, const struct json *node, size_t parent
 				rc = add_nodes(trees, &child, index);
 			else
 				rc = import_not_understood(trees->builder.import, trees->place,
-					"children that are no nodes", (struct slice){NULL, 0});
+					"{child that is no node|children that are no nodes}", (struct slice){NULL, 0});
 		}
 	}
 	return rc;
@@ -191,12 +191,12 @@ static int write_node(struct trees *trees, size_t index, bool aside)
 			is_type(trees, node->first, "Action Input") ? node->first : TREE_NONE, aside);
 	}
 	if (!is_type(trees, index, "Action Input"))
-		return import_not_understood(trees->builder.import, trees->place, "nodes of the type",
+		return import_not_understood(trees->builder.import, trees->place, "{node|nodes} of the type",
 			       import_string(trees->builder.import, &node->value, "node_type")) < 0
 			       ? BOBBIN_ENOMEM
 			       : pass_on(trees, index);
 	if (!is_type(trees, node->parent, "Action"))
-		return import_not_understood(trees->builder.import, trees->place, "inputs without an action",
+		return import_not_understood(trees->builder.import, trees->place, "{input|inputs} without an action",
 			       (struct slice){NULL, 0}) < 0
 			       ? BOBBIN_ENOMEM
 			       : pass_on(trees, index);
@@ -212,7 +212,7 @@ int toolbench_read(struct trees *trees, const struct json *document)
 	struct json tree, root;
 
 	if (!part_object(document, "tree", &tree) || !part_object(&tree, "tree", &root))
-		return import_not_understood(trees->builder.import, trees->place, "records without a tree",
+		return import_not_understood(trees->builder.import, trees->place, "{record|records} without a tree",
 			(struct slice){NULL, 0});
 	trees->document = *document;
 	trees->count = 0;

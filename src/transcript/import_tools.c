@@ -2,126 +2,9 @@
 /* What the readers share; the contracts are in import_tools.h. */
 #include "transcript/import_tools.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/limits.h"
-#include "base/utf8.h"
-
-#define WARNING_BYTES 256
-
-/* Kinds that are told apart; what comes after is one kind more. */
-#define KINDS_MAX 64
-
-static int keep_warning(struct import *import, struct place place, bool remark, const char *text)
-{
-	if (mem_grow((void **)&import->warnings, &import->warning_cap, import->warning_count + 1,
-		    sizeof(*import->warnings)) < 0)
-		return BOBBIN_ENOMEM;
-	const char *kept = arena_copy(&import->arena, text, strlen(text));
-	if (!kept)
-		return BOBBIN_ENOMEM;
-	import->warnings[import->warning_count++] =
-		(struct import_warning){place.line, place.offset, kept, remark};
-	return 0;
-}
-
-static int add_warning(
-	struct import *import, struct place place, bool remark, const char *format, va_list arguments)
-{
-	char text[WARNING_BYTES];
-
-	import->warnings_total++;
-	if (import->warning_count >= LIMIT_FAULTS_REPORTED)
-		return 0;
-	vsnprintf(text, sizeof(text), format, arguments);
-	return keep_warning(import, place, remark, text);
-}
-
-int import_warn(struct import *import, struct place place, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	int rc = add_warning(import, place, false, format, arguments);
-	va_end(arguments);
-	return rc;
-}
-
-int import_remark(struct import *import, struct place place, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	int rc = add_warning(import, place, true, format, arguments);
-	va_end(arguments);
-	return rc;
-}
-
-static int count_kind(struct import *import, struct place place, const char *what, bool remark)
-{
-	for (size_t i = 0; i < import->kind_count; i++) {
-		struct import_kind *kind = &import->kinds[i];
-		if (kind->remark == remark && strcmp(kind->what, what) == 0) {
-			kind->count++;
-			return 0;
-		}
-	}
-	if (import->kind_count >= KINDS_MAX && strcmp(what, "things of other kinds") != 0)
-		return count_kind(import, place, "things of other kinds", remark);
-	if (mem_grow((void **)&import->kinds, &import->kind_cap, import->kind_count + 1,
-		    sizeof(*import->kinds)) < 0)
-		return BOBBIN_ENOMEM;
-	const char *kept = arena_copy(&import->arena, what, strlen(what));
-	if (!kept)
-		return BOBBIN_ENOMEM;
-	import->kinds[import->kind_count++] =
-		(struct import_kind){kept, 1, place.line, place.offset, remark};
-	return 0;
-}
-
-int import_left_out(struct import *import, struct place place, const char *what)
-{
-	return count_kind(import, place, what, true);
-}
-
-int import_not_understood(struct import *import, struct place place, const char *what, struct slice name)
-{
-	char text[WARNING_BYTES / 2];
-
-	if (!name.data)
-		return count_kind(import, place, what, false);
-	struct buffer shown = BUFFER_INIT(WARNING_BYTES);
-	utf8_add_clean(&shown, name.data, utf8_truncate(name.data, name.len, 40));
-	int rc = buffer_error(&shown) ? BOBBIN_ENOMEM : 0;
-	if (!rc) {
-		for (size_t i = 0; i < shown.len; i++) {
-			if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
-				shown.data[i] = ' ';
-		}
-		snprintf(text, sizeof(text), "%s \"%s\"", what, shown.data ? shown.data : "");
-		rc = count_kind(import, place, text, false);
-	}
-	buffer_release(&shown);
-	return rc;
-}
-
-int import_tell_kinds(struct import *import)
-{
-	char text[WARNING_BYTES];
-
-	/* Few, and more telling than the thousandth broken line: they come beyond the limit. */
-	for (size_t i = 0; i < import->kind_count; i++) {
-		const struct import_kind *kind = &import->kinds[i];
-		snprintf(text, sizeof(text), "left out%s: %llu %s", kind->remark ? "" : ", not understood",
-			(unsigned long long)kind->count, kind->what);
-		import->warnings_total++;
-		if (keep_warning(import, (struct place){kind->line, kind->offset}, kind->remark, text) < 0)
-			return BOBBIN_ENOMEM;
-	}
-	return 0;
-}
 
 struct import_conversation *import_conversation_add(struct import *import)
 {
@@ -179,13 +62,16 @@ uint64_t import_line_of(const char *data, uint64_t offset)
 	return line;
 }
 
-static int lines_fault(struct import_lines *lines, size_t offset, const char *message)
+/* `start`: of what should be a record, `offset`: where it stops being one. */
+static int lines_fault(struct import_lines *lines, size_t start, size_t offset, const char *message)
 {
+	enum import_damage damage = import_damage_at(lines->data, start, lines->line_end, offset);
+
 	offset += lines->base;
 	if (lines->faults++ == 0)
 		error_set_at(&lines->first_fault, BOBBIN_EINPUT, lines->line, offset, "%s", message);
-	return import_warn(
-		lines->import, (struct place){lines->line, offset}, "not a whole JSON record: %s", message);
+	return import_damaged(
+		lines->import, (struct place){lines->line, offset}, damage, "not a whole JSON record: %s", message);
 }
 
 static size_t piece_bytes(const struct import *import)
@@ -287,6 +173,7 @@ static void note_opening(struct import_lines *lines, const char *record, const c
 }
 
 #define LOOK_AHEAD_LINES 4
+#define LOOK_AHEAD_TIMES 64 /* in one file: later on its kinds of records are known */
 
 /* The bytes of the file from an offset on: those in memory, or a piece of the source in `room`. */
 static ssize_t peek(const struct import_lines *lines, uint64_t offset, char *room, size_t len, const char **ret_bytes)
@@ -297,7 +184,7 @@ static ssize_t peek(const struct import_lines *lines, uint64_t offset, char *roo
 	return source ? source->read_at(source->context, room, len, offset) : (ssize_t)(lines->len - offset);
 }
 
-/* The first line is torn: how records begin, the next lines tell. They are read beside the window, which may end anywhere. */
+/* A line is torn: how records begin, the next lines tell, too. They are read beside the window, which may end anywhere. */
 static int look_ahead(struct import_lines *lines)
 {
 	char room[4096], start[LINES_OPENING_BYTES + 1];
@@ -339,7 +226,7 @@ static int lines_resume(struct import_lines *lines, size_t torn, struct json *re
 	bool garbage = start[0] != '{'; /* NULs or text before a record */
 
 	const char *from = garbage ? start : start + 1;
-	int rc = lines->opening_count ? 0 : look_ahead(lines);
+	int rc = lines->faults <= LOOK_AHEAD_TIMES || !lines->opening_count ? look_ahead(lines) : 0;
 	if (rc < 0)
 		return rc;
 	for (int tries = 0; tries < RESUME_TRIES; from++) {
@@ -378,7 +265,7 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 		if (rc == BOBBIN_ENOMEM)
 			return rc;
 		lines->at = rc ? lines->line_end : start + used;
-		if (rc && lines_fault(lines, start + fault.offset, fault.message) < 0)
+		if (rc && lines_fault(lines, start, start + fault.offset, fault.message) < 0)
 			return BOBBIN_ENOMEM;
 		if (rc && (rc = lines_resume(lines, start, ret_value)) <= 0) {
 			if (rc < 0)
@@ -388,7 +275,7 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 		*ret_place = (struct place){lines->line, lines->base + (uint64_t)(ret_value->text - lines->data)};
 		lines->values++;
 		note_opening(lines, ret_value->text, ret_value->text + ret_value->len);
-		if (++lines->in_line == 2 && import_warn(lines->import, *ret_place,
+		if (++lines->in_line == 2 && import_damaged(lines->import, *ret_place, DAMAGE_GLUED,
 						     "two records on one line: a newline was lost") < 0)
 			return BOBBIN_ENOMEM;
 		return 1;

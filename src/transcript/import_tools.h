@@ -21,16 +21,26 @@ int import_warn(struct import *import, struct place place, const char *format, .
 int import_remark(struct import *import, struct place place, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same for damage, which is counted by its kind. */
+int import_damaged(struct import *import, struct place place, enum import_damage damage, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
 /*
  * Counts what a reader leaves out, by kind: told once for each kind, with the number and the first place, when the
- * reader is done. `what` is a plural ("file snapshots"). import_left_out is for what never was part of the
- * conversation, import_not_understood for what may have been: `name` (a type, a role; may be {NULL, 0}) is
- * shown with it, so each name is a kind of its own. 0 or BOBBIN_ENOMEM.
+ * reader is done. `what` lives for ever and has both numbers: "file {snapshot|snapshots}". import_left_out is for what
+ * never was part of the conversation, import_not_understood for what may have been: `name` (a type, a role; may be
+ * {NULL, 0}) is shown with it, so each name is a kind of its own. 0 or BOBBIN_ENOMEM.
  */
 int import_left_out(struct import *import, struct place place, const char *what);
 int import_not_understood(struct import *import, struct place place, const char *what, struct slice name);
-/* Makes the counts warnings; import_read calls it. */
-int import_tell_kinds(struct import *import);
+/* So many at once, the first of them at `place`. */
+int import_left_out_many(struct import *import, struct place place, const char *what, uint64_t count, bool remark);
+/* Makes the counts warnings, and all that was counted tallies; import.c calls it at the end. */
+int import_tell_all(struct import *import);
+/* What the damage is in data[start, end), where at `offset` it stops being JSON: a record that is torn, if not something else. */
+enum import_damage import_damage_at(const char *data, size_t start, size_t end, size_t offset);
+/* `what` in the number that suits the count. */
+void import_add_counted(struct buffer *out, const char *what, uint64_t count);
 
 /* Adds an empty conversation; the pointer holds until the next one is added. NULL when memory is out. */
 struct import_conversation *import_conversation_add(struct import *import);
@@ -42,10 +52,8 @@ struct slice import_hold(struct import *import, struct slice text);
 /* For what is needed no longer than the record being read. */
 struct arena *import_scratch(struct import *import);
 
-/* import_once.c: a record written so that it has each key once, as deep as a store looks, and counted; the count as one warning. 0 or
- * BOBBIN_ENOMEM. */
+/* import_once.c: a record written so that it has each key once, as deep as a store looks, and counted. 0 or BOBBIN_ENOMEM. */
 int import_keys_once(struct import *import, const struct json *record, struct buffer *out);
-int import_tell_keys(struct import *import);
 
 /*
  * Walks the JSON values of a file of lines. A line may hold several values (records glued by a lost newline):

@@ -85,7 +85,7 @@ static int pass_over(struct trees *trees, size_t index)
 	struct tree_node *node = &trees->nodes[index];
 
 	node->draft = node->parent == TREE_NONE ? DRAFT_NONE : trees->nodes[node->parent].draft;
-	return import_not_understood(trees->builder.import, trees->place, "messages of the role",
+	return import_not_understood(trees->builder.import, trees->place, "{message|messages} of the role",
 		import_string(trees->builder.import, &node->value, "role"));
 }
 
@@ -157,7 +157,7 @@ static int add_nested(struct trees *trees, const struct json *message, size_t pa
 				rc = add_nested(trees, &reply, index);
 			else
 				rc = import_not_understood(trees->builder.import, trees->place,
-					"replies that are no messages", (struct slice){NULL, 0});
+					"{reply that is no message|replies that are no messages}", (struct slice){NULL, 0});
 		}
 	}
 	return rc;
@@ -168,7 +168,7 @@ static int read_nested(struct trees *trees, const struct json *value)
 	struct json prompt;
 
 	if (!part_object(value, "prompt", &prompt))
-		return import_not_understood(trees->builder.import, trees->place, "records without a tree",
+		return import_not_understood(trees->builder.import, trees->place, "{record|records} without a tree",
 			(struct slice){NULL, 0});
 	trees->count = 0;
 	int rc = add_nested(trees, &prompt, TREE_NONE);
@@ -192,7 +192,7 @@ static int hang_flat(struct trees *trees, const struct json *list)
 		if (message.type == JSON_OBJECT && part_has(&message, "text"))
 			rc = tree_add(trees, &message, TREE_NONE, &index);
 		else
-			rc = import_not_understood(import, trees->place, "records that are no messages",
+			rc = import_not_understood(import, trees->place, "{record that is no message|records that are no messages}",
 				(struct slice){NULL, 0});
 		if (!rc && id.data && part_has(&message, "text"))
 			rc = id_table_put(&trees->ids, id, index);

@@ -113,6 +113,28 @@ with Scratch() as scratch:
     lines = "".join(json.dumps(json.loads(CHAT)) + "\n" for _ in range(2))
     equal(scratch.run("import", scratch.write("two.jsonl", lines)).code, 0, "two documents on two lines are read")
 
+# What was met is counted at the end of the report, in the number that suits it, and within 80 columns.
+with Scratch() as scratch:
+    turns = [json.dumps({"seq": n, "role": "user", "content": f"message {n}"}) + "\n" for n in range(1, 30)]
+    hurt = turns[0] + turns[1] + turns[2].strip() + turns[3] + turns[4][:20] + "\n" + "".join(turns[5:])
+    result = scratch.run("import", "--id", "few", "--format", "bobbin", scratch.write("few.jsonl", hurt), COLUMNS="80")
+    ok(result.errors.endswith("\n  in all: 1 torn line, 1 line with several records\n"), "a report ends with what it met", result)
+    torn = [turn[:20] + "\n" if n % 2 else turn for n, turn in enumerate(turns)]
+    hurt = ("panic: no\n" + "".join(torn) + '{"seq":40,"type":"usage"}\n').encode() + b"\0\0\n" + b'{"role":"user","content":"\xe2"}\n'
+    path = scratch.write("many.jsonl", hurt)
+    result = scratch.run("import", "--id", "many", "--format", "bobbin", path, COLUMNS="80")
+    lines = result.errors.splitlines()
+    equal(lines[-3:], ["  … and 10 more remarks; --json shows them all",
+                       "  in all: 14 torn lines, 1 place with NULs, 1 half character, 1 line of",
+                       "    something else"], "also if there are many remarks")
+    ok(max(map(len, lines)) <= 80, "within 80 columns", *lines)
+    equal([(one["kind"], one["count"], one["what"]) for one in scratch.run("--json", "import", "--format", "bobbin", path).json["met"]],
+          [("torn", 14, "torn lines"), ("nuls", 1, "place with NULs"), ("half_character", 1, "half character"),
+           ("foreign", 1, "line of something else"),
+           ("left_out", 1, "record that is no message (usage, compaction and the like)")], "and in --json")
+    whole = scratch.run("import", "--id", "whole", "--format", "bobbin", scratch.write("whole.jsonl", "".join(turns)))
+    ok("in all" not in whole.errors, "nothing is said of a whole file", whole)
+
 # The same answer for the same fault, and no failure without a word.
 with Scratch() as scratch:
     scratch.append("main", {"role": "user", "content": "hi"})

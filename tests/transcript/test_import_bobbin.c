@@ -29,7 +29,7 @@ static void log_of_one_line__keeps_every_member_but_seq_and_crc(void **state)
 		"\"arguments\":\"{}\"}],"
 		"\"x\":[1.10, -0]}");
 	expect_record(&import, 3, "{\"role\":\"user\",\"content\":\"more\",\"ts\":\"t\"}");
-	assert_true(has_warning(&import, 5, "left out: 1 records that are no messages"));
+	assert_true(has_warning(&import, 5, "left out: 1 record that is no message"));
 	import_release(&import);
 }
 

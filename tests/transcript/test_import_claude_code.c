@@ -127,8 +127,8 @@ static void progress_and_system_records__are_passed_through_to_the_message_above
 								"\"s\"}\n" USER("v", "\"s\"", "\"more\""));
 	expect_counts(&import, 4, 1, 1, 3);
 	expect_record(&import, 3, "{\"id\":\"v\",\"role\":\"user\",\"content\":\"more\"}");
-	assert_true(has_warning(&import, 4, "left out: 1 messages of sub-agents"));
-	assert_true(has_warning(&import, 1, "left out: 1 progress records"));
+	assert_true(has_warning(&import, 4, "left out: 1 message of sub-agents"));
+	assert_true(has_warning(&import, 1, "left out: 1 progress record"));
 	import_release(&import);
 }
 

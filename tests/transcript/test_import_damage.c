@@ -285,6 +285,53 @@ static void warnings__are_kept_up_to_a_limit_and_counted(void **state)
 	buffer_release(&text);
 }
 
+static void expect_tallies(const struct import *import, const char *expected)
+{
+	struct buffer out = BUFFER_INIT(4096);
+	for (size_t i = 0; i < import->tally_count; i++)
+		buffer_addf(&out, "%s: %llu %s\n", import->tallies[i].kind, (unsigned long long)import->tallies[i].count,
+			import->tallies[i].what);
+	buffer_add_char(&out, '\0');
+	assert_int_equal(buffer_error(&out), 0);
+	assert_string_equal(out.data, expected);
+	buffer_release(&out);
+}
+
+static void damage__is_counted_by_kind_beyond_the_limit_of_warnings(void **state)
+{
+	static const char LINES[] =
+		"{\"seq\":1,\"role\":\"user\",\"content\":\"a\"}{\"seq\":2,\"role\":\"user\",\"content\":\"b\"}\n"
+		"\0\0\0{\"seq\":3,\"role\":\"user\",\"content\":\"c\"}\n"
+		"{\"seq\":4,\"role\":\"user\",\"content\":\"\xe2\x82\"}\n"
+		"{\"seq\":5,\"role\":\"user\",\"content\":\"e\",\"content\":\"f\"}\n"
+		"panic: no\n"
+		"{\"seq\":6,\"type\":\"usage\"}\n";
+	static const char DOCUMENT[] = "warning: x\n[{\"role\":\"user\",\"content\":\"a\"},\n {\"role\":\"user\",\"content\":\"\x01\"},\n"
+				       " {\"role\":\"user\",\"content\":\"b\"},\n {\"role\":\"user\",\"content\":\"\0\0\0\0\"},\n"
+				       " {\"role\":\"user\",\"content\":\"c\"},\n {\"role\":\"us";
+	struct buffer text = BUFFER_INIT(1 << 20);
+	struct import import;
+	(void)state;
+
+	buffer_add(&text, LINES, sizeof(LINES) - 1);
+	for (int i = 0; i < LIMIT_FAULTS_REPORTED + 5; i++)
+		buffer_add_text(&text, "{\"seq\":7,\n");
+	assert_int_equal(import_read("bobbin", text.data, text.len, &import, NULL), 0);
+	assert_int_equal(import.conversations[0].messages, 4);
+	assert_int_equal(LIMIT_FAULTS_REPORTED, 1000);
+	expect_tallies(&import, "torn: 1005 torn lines\nnuls: 1 place with NULs\nhalf_character: 1 half character\n"
+				"foreign: 1 line of something else\nglued: 1 line with several records\n"
+				"key_twice: 1 message with a key twice\n"
+				"left_out: 1 record that is no message (usage, compaction and the like)\n");
+	import_release(&import);
+	assert_int_equal(import_read("openai-chat", DOCUMENT, sizeof(DOCUMENT) - 1, &import, NULL), 0);
+	assert_int_equal(import.conversations[0].messages, 3);
+	expect_tallies(&import, "nuls: 1 place with NULs\nhole: 1 damaged place in the document\nbroken_off: 1 lost end\n"
+				"around: 1 piece of text around the document\n");
+	import_release(&import);
+	buffer_release(&text);
+}
+
 /* Everything an import says, as text. */
 static void tell(const struct import *import, struct buffer *out)
 {
@@ -357,6 +404,15 @@ static void memory_running_out__leaks_nothing(void **state)
 	}
 }
 
+/* It lives for ever; NULL: it is not told by what is in the text. */
+static const char *format_of(const char *text, size_t len)
+{
+	struct import import;
+	const char *format = import_read(NULL, text, len, &import, NULL) == 0 ? import.format : NULL;
+	import_release(&import);
+	return format;
+}
+
 /* A sample of each format and each of its spellings, whole and damaged. */
 static void memory_running_out__is_an_error_and_never_loses_a_message(void **state)
 {
@@ -381,6 +437,7 @@ static void memory_running_out__is_an_error_and_never_loses_a_message(void **sta
 		fclose(file);
 		expect_no_memory_no_loss(entry->d_name, NULL, text, len);
 		expect_no_memory_no_loss(entry->d_name, NULL, text, len * 3 / 4);
+		expect_no_memory_no_loss(entry->d_name, format_of(text, len), text + len / 4, len - len / 4);
 		samples++;
 	}
 	closedir(folder);
@@ -416,6 +473,7 @@ int main(void)
 		cmocka_unit_test(line_of_twelve_megabytes__is_one_message),
 		cmocka_unit_test(message_nested_to_the_limit__is_refused_because_its_record_would_pass_it),
 		cmocka_unit_test(warnings__are_kept_up_to_a_limit_and_counted),
+		cmocka_unit_test(damage__is_counted_by_kind_beyond_the_limit_of_warnings),
 		cmocka_unit_test(memory_running_out__leaks_nothing),
 		cmocka_unit_test(memory_running_out__is_an_error_and_never_loses_a_message),
 		cmocka_unit_test(json_that_is_no_transcript__is_refused),

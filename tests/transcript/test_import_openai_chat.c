@@ -28,7 +28,7 @@ static void bare_messages__become_flat_calls_without_the_system_prompt(void **st
 	expect_source(&import, 1, NULL);
 	expect_record(
 		&import, 2, "{\"role\":\"tool\",\"tool_call_id\":\"c1\",\"name\":\"ls\",\"content\":\"x\"}");
-	assert_true(has_warning(&import, 0, "left out: 1 system messages"));
+	assert_true(has_warning(&import, 0, "left out: 1 system message ("));
 	import_release(&import);
 }
 

@@ -20,8 +20,8 @@ static void swe_agent__demonstrations_and_prompts_are_left_out_and_what_the_envi
 	expect_record(&import, 1, "{\"role\":\"assistant\",\"content\":\"<command>ls</command>\"}");
 	expect_source(&import, 1, "{\"action\":\"ls\"}");
 	expect_record(&import, 2, "{\"role\":\"user\",\"content\":\"a b\",\"origin\":\"injected\"}");
-	assert_true(has_warning(&import, 0, "1 demonstrations"));
-	assert_true(has_warning(&import, 0, "1 system messages"));
+	assert_true(has_warning(&import, 0, "1 demonstration"));
+	assert_true(has_warning(&import, 0, "1 system message"));
 	import_release(&import);
 }
 
@@ -78,7 +78,7 @@ static void openhands__parallel_actions_are_one_message_and_the_critic_is_inject
 		"{\"id\":\"a\",\"role\":\"assistant\",\"content\":[],\"tool_calls\":[{\"id\":\"c1\",\"name\":\"f\",\"arguments\":\"{}\"},"
 		"{\"id\":\"c2\",\"name\":\"f\",\"arguments\":\"{}\"}],\"ts\":\"t\"}");
 	assert_non_null(strstr(import.conversations[0].records[1].data, "\"origin\":\"injected\""));
-	assert_true(has_warning(&import, 4, "events of the kind \"NewEvent\""));
+	assert_true(has_warning(&import, 4, "event of the kind \"NewEvent\""));
 	import_release(&import);
 }
 
@@ -96,7 +96,7 @@ static void aider__first_bytes_and_the_models_own_marks_are_told_apart(void **st
 	expect_record_of(&import, 1, 1, "{\"role\":\"assistant\",\"content\":\"Yes.\\n#### A heading\\n> quoted\"}");
 	expect_record_of(&import, 1, 2,
 		"{\"role\":\"user\",\"content\":\"# Fix any errors below, if possible.\",\"origin\":\"injected\"}");
-	assert_true(has_warning(&import, 11, "2 lines begin with aider's marks"));
+	assert_true(has_warning(&import, 11, "2 lines with aider's marks"));
 	assert_int_equal(import.conversations[1].title.len, 19);
 	import_release(&import);
 }
@@ -171,7 +171,7 @@ static void sharegpt__calls_get_ids_and_an_observation_without_a_call_is_told(vo
 		"{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"call-1\",\"name\":\"f\",\"arguments\":{\"a\":1}}]}");
 	expect_record(&import, 2, "{\"role\":\"tool\",\"tool_call_id\":\"call-1\",\"content\":\"1\"}");
 	expect_record(&import, 3, "{\"role\":\"tool\",\"tool_call_id\":\"observation-1\",\"content\":\"2\"}");
-	assert_true(has_warning(&import, 0, "1 observations have no call"));
+	assert_true(has_warning(&import, 0, "1 observation without a call"));
 	import_release(&import);
 }
 
