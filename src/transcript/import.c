@@ -335,10 +335,10 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 		"no transcript of a known format; bobbin help import lists those that are read");
 }
 
-/* A file in which nothing was found because it is damaged: where. */
-static void tell_first_fault(const struct import *import, struct bobbin_error *error)
+/* A file in which nothing was found because it is damaged: where. An error that has a place behind `start` says so itself. */
+static void tell_first_fault(const struct import *import, size_t start, struct bobbin_error *error)
 {
-	for (size_t i = 0; error && !error->offset && i < import->warning_count; i++) {
+	for (size_t i = 0; error && error->offset <= start && i < import->warning_count; i++) {
 		const struct import_warning *warning = &import->warnings[i];
 		if (warning->remark || !warning->line)
 			continue;
@@ -371,7 +371,7 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
 	int rc = reader->read(ret_import, data, len, error);
 	if (rc == BOBBIN_EINPUT)
-		tell_first_fault(ret_import, error);
+		tell_first_fault(ret_import, 0, error);
 	if (rc)
 		return rc;
 	return import_end(import_tell_all(ret_import), error);
@@ -422,7 +422,7 @@ int import_read(const char *format, const char *data, size_t len, struct import 
 
 bool import_streams(const char *format)
 {
-	static const char *const FORMATS[] = {"claude-code", "codex", "copilot-cli", "pi", NULL};
+	static const char *const FORMATS[] = {"claude-code", "codex", "copilot-cli", "gemini-cli", "openhands", "pi", NULL};
 
 	for (size_t i = 0; format && FORMATS[i]; i++) {
 		if (strcmp(FORMATS[i], format) == 0)
@@ -466,7 +466,8 @@ static const struct reader *streaming_reader(const char *format, const char *hea
 	return import_streams(name) ? find_reader(name) : NULL;
 }
 
-static int read_streaming(const struct reader *reader, const struct import_source *source,
+/* `mark`: bytes before the text. */
+static int read_streaming(const struct reader *reader, size_t mark, const struct import_source *source,
 	const struct import_spill *spill, struct import *import, struct bobbin_error *error)
 {
 	import->format = reader->name;
@@ -474,7 +475,9 @@ static int read_streaming(const struct reader *reader, const struct import_sourc
 	import->spill = spill;
 	int rc = reader->read(import, NULL, 0, error);
 	if (rc == BOBBIN_EINPUT)
-		tell_first_fault(import, error);
+		tell_first_fault(import, mark, error);
+	if (rc && error && error->line && error->offset < mark)
+		error->offset = mark;
 	if (!rc && (rc = import_tell_all(import)) < 0)
 		import_end(rc, error);
 	arena_release(&import->scratch);
@@ -496,8 +499,9 @@ static int read_file(const char *format, const struct import_source *source, con
 	if (rc)
 		return rc;
 	if (part < source->size && (reader = streaming_reader(format, data, len))) {
+		size_t mark = mark_bytes(data, len);
 		mem_free(data);
-		return read_streaming(reader, source, spill, import, error);
+		return read_streaming(reader, mark, source, spill, import, error);
 	}
 	if (source->size > LIMIT_IMPORT_BYTES)
 		rc = error_set(error, BOBBIN_ELIMIT,

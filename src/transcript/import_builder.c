@@ -53,7 +53,7 @@ int builder_end(struct builder *builder, struct draft *draft)
 		return buffer_error(&builder->out);
 	draft->role = builder->role;
 	draft->origin = builder->origin;
-	draft->call_id = import_hold(builder->import, builder->call_id);
+	draft->call_id = drafts_call_id(&builder->drafts, builder->call_id);
 	draft->id = import_hold(builder->import, draft->id);
 	draft->members = buffer_slice(&builder->out);
 	return drafts_add(&builder->drafts, draft);

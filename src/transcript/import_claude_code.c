@@ -139,23 +139,10 @@ struct unit *claude_unit_add(struct claude *claude, const struct unit *unit)
 
 int claude_text(struct claude *claude, struct span span, struct slice *ret_text)
 {
-	const struct import_source *source = claude->import->source;
-	size_t done = 0;
-
+	if (claude->import->source)
+		return import_bytes_again(claude->import, span.offset, span.len, &claude->text, ret_text);
 	*ret_text = (struct slice){claude->data + span.offset, span.len};
-	if (!source)
-		return 0;
-	buffer_clear(&claude->text);
-	char *room = buffer_reserve(&claude->text, span.len);
-	while (room && done < span.len) {
-		ssize_t got = source->read_at(source->context, room + done, span.len - done, span.offset + done);
-		if (got <= 0)
-			return error_set(&claude->import->sink_error, got < 0 ? (int)got : BOBBIN_EINPUT,
-				"the file changed while it was read");
-		done += (size_t)got;
-	}
-	*ret_text = (struct slice){room, span.len};
-	return room ? 0 : BOBBIN_ENOMEM;
+	return 0;
 }
 
 static int add_part(struct claude *claude, size_t unit, const struct json *record, struct place place)
@@ -419,6 +406,16 @@ void claude_release_units(struct claude *claude)
 	claude->seen = NULL;
 }
 
+/* What only reading asks for: the records that are written now need the memory. */
+static void end_reading(struct claude *claude)
+{
+	id_table_release(&claude->message_ids);
+	id_table_release(&claude->call_ids);
+	id_table_release(&claude->contents);
+	mem_free(claude->seen);
+	claude->seen = NULL;
+}
+
 static void claude_release(struct claude *claude)
 {
 	claude_release_units(claude);
@@ -452,8 +449,10 @@ int import_claude_code(struct import *import, const char *data, size_t len, stru
 		rc = report_left_out(&claude);
 	if (!rc && !claude.unit_count)
 		rc = import_lines_fail(&lines, "claude-code", error);
-	else if (!rc)
+	else if (!rc) {
+		end_reading(&claude);
 		rc = claude_place(&claude);
+	}
 	claude_release(&claude);
 	return import_end(rc, error);
 }

@@ -27,9 +27,11 @@
 #include "transcript/import_readers.h"
 
 struct entry {
-	struct json record; /* JSON_ABSENT: a mark of taking back */
-	size_t to;	    /* of a mark: the entry that the line ends before */
-	size_t head;	    /* the end of the line before it was read */
+	struct kept_value record; /* JSON_ABSENT: a mark of taking back */
+	struct slice id;	  /* may be {NULL, 0} */
+	size_t calls;
+	size_t to;		  /* of a mark: the entry that the line ends before */
+	size_t head;		  /* the end of the line before it was read */
 	struct place place;
 };
 
@@ -40,6 +42,7 @@ struct session {
 	struct id_table ids; /* of records on the line */
 	struct slice id, title;
 	size_t head; /* the last message of the line */
+	struct buffer text; /* of a record that is read again */
 };
 
 static int add_entry(struct session *session, const struct entry *entry)
@@ -56,28 +59,36 @@ static size_t count_calls(const struct json *record)
 	return json_get(record, "toolCalls", &calls) && calls.type == JSON_ARRAY ? json_count(&calls) : 0;
 }
 
-static int add_record(struct session *session, const struct json *record, struct place place)
+/* `line`: what the record stands in, at `place`. */
+static int add_record(struct session *session, const struct json *record, const struct json *line, struct place place)
 {
-	struct entry entry = {.record = *record, .place = place};
-	struct slice id = import_string(session->gemini.import, record, "id");
+	struct import *import = session->gemini.import;
+	struct entry entry = {.record = import_keep_value(import, record, line, place),
+		.calls = count_calls(record),
+		.place = place};
 	size_t earlier;
 
-	if (id.data && id_table_get(&session->ids, id, &earlier) && earlier != SIZE_MAX) {
-		if (count_calls(record) < count_calls(&session->entries[earlier].record))
-			return import_damaged(session->gemini.import, place, DAMAGE_ORDER,
+	if (!place.line && record != line)
+		entry.place = import_document_place(session->gemini.data, session->gemini.len, record);
+	entry.id = import_string(import, record, "id");
+	if (entry.id.data && id_table_get(&session->ids, entry.id, &earlier) && earlier != SIZE_MAX) {
+		if (entry.calls < session->entries[earlier].calls)
+			return import_damaged(import, entry.place, DAMAGE_ORDER,
 				"a state of a record that has fewer calls than the one before: lines are out of order");
-		session->entries[earlier].record = *record;
+		session->entries[earlier].record = entry.record;
+		session->entries[earlier].calls = entry.calls;
 		return 0;
 	}
+	entry.id = import_hold(import, entry.id);
 	int rc = add_entry(session, &entry);
-	return rc || !id.data ? rc : id_table_put(&session->ids, id, session->count - 1);
+	return rc || !entry.id.data ? rc : id_table_put(&session->ids, entry.id, session->count - 1);
 }
 
 static int take_back(struct session *session, const struct json *mark, struct place place)
 {
 	struct entry entry = {.record = {.type = JSON_ABSENT}, .place = place};
 	struct slice id = mark->type == JSON_STRING
-				  ? json_string_content(mark, &session->gemini.import->arena)
+				  ? json_string_content(mark, import_scratch(session->gemini.import))
 				  : (struct slice){NULL, 0};
 
 	if (!id_table_get(&session->ids, id, &entry.to) || entry.to == SIZE_MAX)
@@ -85,7 +96,7 @@ static int take_back(struct session *session, const struct json *mark, struct pl
 			"a mark of taking back names a record that is not in the file: left out");
 	/* The same ids may come again: then they are new records. */
 	for (size_t i = entry.to; i < session->count; i++) {
-		struct slice gone = import_string(session->gemini.import, &session->entries[i].record, "id");
+		struct slice gone = session->entries[i].id;
 		if (gone.data && id_table_put(&session->ids, gone, SIZE_MAX) < 0)
 			return BOBBIN_ENOMEM;
 	}
@@ -304,10 +315,25 @@ static int read_user(struct session *session, const struct json *record)
 	return end_message(session, import_string(gemini->import, record, "id"));
 }
 
+static int read_record(struct session *session, const struct json *record, struct place place)
+{
+	struct import *import = session->gemini.import;
+	struct json type;
+
+	json_get(record, "type", &type);
+	if (json_string_is(&type, "user"))
+		return read_user(session, record);
+	if (json_string_is(&type, "gemini"))
+		return read_gemini(session, record);
+	if (json_string_is(&type, "info") || json_string_is(&type, "warning") || json_string_is(&type, "error"))
+		return import_left_out(import, place, "{notice|notices} of the client (info, warning, error)");
+	return import_not_understood(import, place, "{record|records} of the type", import_string(import, record, "type"));
+}
+
 static int read_entry(struct session *session, struct entry *entry)
 {
 	struct gemini *gemini = &session->gemini;
-	struct json type;
+	struct json record;
 
 	entry->head = session->head;
 	if (entry->record.type == JSON_ABSENT) {
@@ -315,17 +341,9 @@ static int read_entry(struct session *session, struct entry *entry)
 		gemini->next = (struct draft){.parent_kind = DRAFT_AT, .parent = session->head};
 		return 0;
 	}
-	json_get(&entry->record, "type", &type);
-	if (json_string_is(&type, "user"))
-		return read_user(session, &entry->record);
-	if (json_string_is(&type, "gemini"))
-		return read_gemini(session, &entry->record);
-	if (json_string_is(&type, "info") || json_string_is(&type, "warning") ||
-		json_string_is(&type, "error"))
-		return import_left_out(
-			gemini->import, entry->place, "{notice|notices} of the client (info, warning, error)");
-	return import_not_understood(gemini->import, entry->place, "{record|records} of the type",
-		import_string(gemini->import, &entry->record, "type"));
+	arena_reset(&gemini->import->scratch);
+	int rc = import_value_again(gemini->import, &entry->record, &session->text, &record);
+	return rc ? rc : read_record(session, &record, entry->place);
 }
 
 static int read_header(struct session *session, const struct json *header)
@@ -334,28 +352,29 @@ static int read_header(struct session *session, const struct json *header)
 	struct json value;
 
 	if (json_get(header, "sessionId", &value) && value.type == JSON_STRING)
-		session->id = import_string(import, header, "sessionId");
+		session->id = import_hold(import, import_string(import, header, "sessionId"));
 	if (json_get(header, "summary", &value) && value.type == JSON_STRING)
-		session->title = import_string(import, header, "summary");
+		session->title = import_hold(import, import_string(import, header, "summary"));
 	return 0;
 }
 
 static int read_line(struct session *session, const struct json *value, struct place place)
 {
 	struct import *import = session->gemini.import;
-	struct json member, record, type;
+	struct json member, record, type, set;
+	const struct json *line = value;
 	struct json_iter iter;
 	int rc = 0;
 
-	if (json_get(value, "$set", &member)) {
-		rc = read_header(session, &member);
+	if (json_get(value, "$set", &set)) {
+		rc = read_header(session, &set);
 		if (!rc)
 			rc = import_left_out(import, place, "{change|changes} of the header ($set)");
-		value = &member;
+		value = &set;
 	} else if (json_get(value, "$rewindTo", &member)) {
 		return take_back(session, &member, place);
 	} else if (json_get(value, "type", &type)) {
-		return add_record(session, value, place);
+		return add_record(session, value, line, place);
 	} else if (json_get(value, "sessionId", &type)) {
 		rc = read_header(session, value);
 	} else if (!json_get(value, "messages", &record)) {
@@ -366,10 +385,7 @@ static int read_line(struct session *session, const struct json *value, struct p
 		return rc;
 	json_iter_init(&iter, &record);
 	while (!rc && json_iter_next(&iter, NULL, &member))
-		rc = add_record(session, &member,
-			place.line
-				? place
-				: import_document_place(session->gemini.data, session->gemini.len, &member));
+		rc = add_record(session, &member, line, place);
 	return rc;
 }
 
@@ -395,7 +411,7 @@ static int read_file(struct session *session, struct bobbin_error *error)
 	struct gemini *gemini = &session->gemini;
 	struct json value, list;
 
-	if (import_has_many(gemini->data, gemini->len))
+	if (gemini->import->source || import_has_many(gemini->data, gemini->len))
 		return read_lines(session, error);
 	int rc = import_document(gemini->import, gemini->data, gemini->len, &value, error);
 	if (rc)
@@ -448,7 +464,8 @@ int import_gemini_cli(struct import *import, const char *data, size_t len, struc
 					  .len = len,
 					  .content = BUFFER_INIT(LIMIT_IMPORT_BYTES),
 					  .rest = BUFFER_INIT(LIMIT_IMPORT_BYTES)},
-		.head = DRAFT_NONE};
+		.head = DRAFT_NONE,
+		.text = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
 
 	builder_init(&session.gemini.builder, import);
 	int rc = read_file(&session, error);
@@ -457,6 +474,7 @@ int import_gemini_cli(struct import *import, const char *data, size_t len, struc
 	builder_release(&session.gemini.builder);
 	buffer_release(&session.gemini.content);
 	buffer_release(&session.gemini.rest);
+	buffer_release(&session.text);
 	id_table_release(&session.ids);
 	mem_free(session.entries);
 	return import_end(rc, error);

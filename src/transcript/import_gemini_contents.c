@@ -109,7 +109,7 @@ enum message_origin gemini_origin(struct gemini *gemini, const struct json *cont
 		return ORIGIN_PERSON;
 	if (text.type != JSON_STRING)
 		return ORIGIN_PERSON;
-	struct slice decoded = json_string_content(&text, &gemini->import->arena);
+	struct slice decoded = json_string_content(&text, import_scratch(gemini->import));
 	if (slice_starts_with(decoded, "<state_snapshot>"))
 		return ORIGIN_SUMMARY;
 	for (size_t i = 0; INJECTED[i]; i++) {

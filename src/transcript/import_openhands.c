@@ -20,13 +20,25 @@
  *	condensation              its summary: user, origin summary
  */
 #include "transcript/import_openhands.h"
+
+#include "base/limits.h"
 #include "transcript/import_readers.h"
 
-int hands_add(struct hands *hands, const struct json *event, struct place place)
+/* `whole`: what the event stands in, at `place`. */
+static int add_event(struct hands *hands, const struct json *event, const struct json *whole, struct place place)
 {
+	struct import *import = hands->builder.import;
+	struct hands_event added = {.value = import_keep_value(import, event, whole, place), .place = place};
+
+	if (part_is(event, "kind", "MessageEvent"))
+		added.kind = HANDS_MESSAGE;
+	else if (part_is(event, "kind", "ActionEvent"))
+		added.kind = HANDS_ACTION;
+	if (added.kind == HANDS_ACTION)
+		added.response = import_hold(import, import_string(import, event, "llm_response_id"));
 	if (mem_grow((void **)&hands->events, &hands->cap, hands->count + 1, sizeof(*hands->events)) < 0)
 		return BOBBIN_ENOMEM;
-	hands->events[hands->count++] = (struct hands_event){.value = *event, .place = place};
+	hands->events[hands->count++] = added;
 	return 0;
 }
 
@@ -95,7 +107,7 @@ static int read_reply(struct hands *hands, const struct json *event, const struc
 
 	if (is_told(hands, id))
 		return 0;
-	if (id.data && id_table_put(&hands->responses, id, 0) < 0)
+	if (id.data && id_table_put(&hands->responses, import_hold(builder->import, id), 0) < 0)
 		return BOBBIN_ENOMEM;
 	json_get(message, "content", &content);
 	write_content_of(builder_begin(builder, ROLE_ASSISTANT), &content);
@@ -276,19 +288,22 @@ static int read_observation(struct hands *hands, const struct json *event, struc
 
 static int read_event(struct hands *hands, size_t index)
 {
-	const struct json *event = &hands->events[index].value;
+	struct import *import = hands->builder.import;
 	struct place place = hands->events[index].place;
+	struct json event;
 
 	if (hands->events[index].done)
 		return 0;
-	if (part_has(event, "kind"))
-		return hands_read_kind(hands, index);
-	if (part_has(event, "action"))
-		return read_action(hands, event, place);
-	if (part_has(event, "observation"))
-		return read_observation(hands, event, place);
-	return import_not_understood(
-		hands->builder.import, place, "{record that is no event|records that are no events}", (struct slice){NULL, 0});
+	int rc = import_value_again(import, &hands->events[index].value, &hands->text, &event);
+	if (rc)
+		return rc;
+	if (part_has(&event, "kind"))
+		return hands_read_kind(hands, &event, index);
+	if (part_has(&event, "action"))
+		return read_action(hands, &event, place);
+	if (part_has(&event, "observation"))
+		return read_observation(hands, &event, place);
+	return import_not_understood(import, place, "{record that is no event|records that are no events}", (struct slice){NULL, 0});
 }
 
 /* The gathered events are a conversation. */
@@ -297,9 +312,11 @@ static int read_events(struct hands *hands)
 	struct import *import = hands->builder.import;
 	int rc = 0;
 
-	for (size_t i = 0; i < hands->count && !rc; i++)
+	struct slice id = import_hold(import, import_string(import, &hands->run, "instance_id"));
+	for (size_t i = 0; i < hands->count && !rc; i++) {
+		arena_reset(&import->scratch);
 		rc = read_event(hands, i);
-	struct slice id = import_string(import, &hands->run, "instance_id");
+	}
 	if (!rc)
 		rc = builder_conversation(&hands->builder, id, id);
 	hands->count = 0;
@@ -309,7 +326,8 @@ static int read_events(struct hands *hands)
 	return rc;
 }
 
-static int add_events(struct hands *hands, const struct json *list, struct place place)
+static int add_events(
+	struct hands *hands, const struct json *list, const struct json *whole, struct place place)
 {
 	struct json_iter iter, pair_iter;
 	struct json event, half;
@@ -318,12 +336,12 @@ static int add_events(struct hands *hands, const struct json *list, struct place
 	json_iter_init(&iter, list);
 	while (!rc && json_iter_next(&iter, NULL, &event)) {
 		if (event.type != JSON_ARRAY) {
-			rc = hands_add(hands, &event, place);
+			rc = add_event(hands, &event, whole, place);
 			continue;
 		}
 		json_iter_init(&pair_iter, &event);
 		while (!rc && json_iter_next(&pair_iter, NULL, &half))
-			rc = hands_add(hands, &half, place);
+			rc = add_event(hands, &half, whole, place);
 	}
 	return rc;
 }
@@ -334,13 +352,13 @@ static int read_value(struct hands *hands, const struct json *value, struct plac
 	int rc;
 
 	if (value->type == JSON_ARRAY)
-		return add_events(hands, value, place);
+		return add_events(hands, value, value, place);
 	if (!part_list(value, "history", &history))
-		return hands_add(hands, value, place);
+		return add_event(hands, value, value, place);
 	if ((rc = read_events(hands)))
 		return rc;
 	hands->run = *value;
-	rc = add_events(hands, &history, place);
+	rc = add_events(hands, &history, value, place);
 	return rc ? rc : read_events(hands);
 }
 
@@ -351,7 +369,7 @@ static int read_all(struct hands *hands, const char *data, size_t len, struct bo
 	struct place place = {1, 0};
 	int rc;
 
-	if (!import_has_many(data, len)) {
+	if (!hands->builder.import->source && !import_has_many(data, len)) {
 		if (!(rc = import_document(hands->builder.import, data, len, &value, error)))
 			rc = read_value(hands, &value, place);
 		return rc ? rc : read_events(hands);
@@ -384,11 +402,15 @@ bool import_is_openhands(const struct import_probe *probe)
 
 int import_openhands(struct import *import, const char *data, size_t len, struct bobbin_error *error)
 {
-	struct hands hands = {.run = {NULL, 0, JSON_ABSENT}};
+	struct hands hands = {.run = {NULL, 0, JSON_ABSENT},
+		.text = BUFFER_INIT(LIMIT_IMPORT_BYTES),
+		.other = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
 
 	builder_init(&hands.builder, import);
 	int rc = read_all(&hands, data, len, error);
 	mem_free(hands.events);
+	buffer_release(&hands.text);
+	buffer_release(&hands.other);
 	id_table_release(&hands.responses);
 	return import_finish(&hands.builder, rc, "openhands", error);
 }

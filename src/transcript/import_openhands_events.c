@@ -116,17 +116,17 @@ static void write_call(struct json_writer *writer, const struct json *event)
 }
 
 /* Finds the next action of the same response that is not read yet. Another reply ends the search. */
-static bool next_of(struct hands *hands, const struct json *response, size_t *index)
+static bool next_of(const struct hands *hands, size_t first, size_t *index)
 {
-	struct json id;
+	struct slice response = hands->events[first].response;
 
-	for (size_t i = *index + 1; response->type == JSON_STRING && i < hands->count; i++) {
-		const struct json *event = &hands->events[i].value;
-		if (part_is(event, "kind", "MessageEvent"))
+	for (size_t i = *index + 1; response.data && i < hands->count; i++) {
+		const struct hands_event *event = &hands->events[i];
+		if (event->kind == HANDS_MESSAGE)
 			return false;
-		if (hands->events[i].done || !part_is(event, "kind", "ActionEvent"))
+		if (event->done || event->kind != HANDS_ACTION)
 			continue;
-		if (!json_get(event, "llm_response_id", &id) || !json_string_equal(&id, response))
+		if (!event->response.data || !slice_equal(event->response, response))
 			return false;
 		*index = i;
 		return true;
@@ -144,45 +144,62 @@ static void write_action_content(struct json_writer *writer, const struct json *
 		write_blocks_of(writer, &value);
 }
 
-static int read_actions(struct hands *hands, size_t index)
+/* Calls `put` for the other actions of the response that event `first` came in. */
+static int each_of(struct hands *hands, size_t first, void (*put)(struct json_writer *writer, const struct json *event))
+{
+	struct json event;
+	size_t at = first;
+	int rc = 0;
+
+	while (!rc && next_of(hands, first, &at)) {
+		rc = import_value_again(hands->builder.import, &hands->events[at].value, &hands->other, &event);
+		if (!rc)
+			put(&hands->builder.writer, &event);
+	}
+	return rc;
+}
+
+static void write_action_source(struct json_writer *writer, const struct json *event)
+{
+	static const char *const OWN[] = {"thought", "thinking_blocks", "tool_call", NULL};
+
+	json_begin_object(writer);
+	write_members_except(writer, event, OWN);
+	json_end_object(writer);
+}
+
+static int read_actions(struct hands *hands, const struct json *event, size_t index)
 {
 	static const char *const OWN[] = {"id", "thought", "thinking_blocks", "tool_call", NULL};
-	const struct json *event = &hands->events[index].value;
 	struct json_writer *writer = builder_begin(&hands->builder, ROLE_ASSISTANT);
-	struct json response;
 	size_t at = index;
 
-	json_get(event, "llm_response_id", &response);
 	json_key(writer, "content");
 	json_begin_array(writer);
 	write_action_content(writer, event);
-	while (next_of(hands, &response, &at))
-		write_action_content(writer, &hands->events[at].value);
+	int rc = each_of(hands, index, write_action_content);
 	json_end_array(writer);
 	json_key(writer, "tool_calls");
 	json_begin_array(writer);
 	write_call(writer, event);
-	for (at = index; next_of(hands, &response, &at);)
-		write_call(writer, &hands->events[at].value);
+	if (!rc)
+		rc = each_of(hands, index, write_call);
 	json_end_array(writer);
 	write_event_time(hands, event);
 	json_key(writer, "src");
 	json_begin_object(writer);
 	write_members_except(writer, event, OWN);
-	at = index;
-	if (next_of(hands, &response, &at)) {
+	if (next_of(hands, index, &at)) {
 		json_key(writer, "events");
 		json_begin_array(writer);
-		do {
-			json_begin_object(writer);
-			write_members_except(writer, &hands->events[at].value, OWN + 1);
-			json_end_object(writer);
-			hands->events[at].done = true;
-		} while (next_of(hands, &response, &at));
+		if (!rc)
+			rc = each_of(hands, index, write_action_source);
 		json_end_array(writer);
 	}
 	json_end_object(writer);
-	return builder_end_next(&hands->builder, id_of(hands, event));
+	for (at = index; next_of(hands, index, &at);)
+		hands->events[at].done = true;
+	return rc ? rc : builder_end_next(&hands->builder, id_of(hands, event));
 }
 
 static int read_result(
@@ -215,12 +232,11 @@ static int read_condensation(struct hands *hands, const struct json *event, stru
 	return end_message(hands, event, OWN, part_shown(&summary));
 }
 
-int hands_read_kind(struct hands *hands, size_t index)
+int hands_read_kind(struct hands *hands, const struct json *event, size_t index)
 {
 	static const char *const NO_MESSAGE[] = {"PauseEvent", "ConversationStateUpdateEvent",
 		"CondensationRequest", "CondensationSummaryEvent", "LLMCompletionLogEvent", "TokenEvent",
 		"ConversationErrorEvent", NULL};
-	const struct json *event = &hands->events[index].value;
 	struct place place = hands->events[index].place;
 	struct import *import = hands->builder.import;
 	struct json observation, content;
@@ -230,7 +246,7 @@ int hands_read_kind(struct hands *hands, size_t index)
 	if (part_is(event, "kind", "MessageEvent"))
 		return read_message(hands, event, place);
 	if (part_is(event, "kind", "ActionEvent"))
-		return read_actions(hands, index);
+		return read_actions(hands, event, index);
 	if (part_is(event, "kind", "Condensation"))
 		return read_condensation(hands, event, place);
 	if (part_is(event, "kind", "ObservationEvent") && part_object(event, "observation", &observation)) {

@@ -359,6 +359,13 @@ bool id_table_get(const struct id_table *table, struct slice key, size_t *ret_va
 	return true;
 }
 
+struct slice id_table_key(const struct id_table *table, struct slice key)
+{
+	uint32_t slot = table->cap && key.data ? *table_slot(table, key) : 0;
+	return slot ? (struct slice){table->entries[slot - 1].key, table->entries[slot - 1].len}
+		    : (struct slice){NULL, 0};
+}
+
 void id_table_release(struct id_table *table)
 {
 	mem_free(table->entries);

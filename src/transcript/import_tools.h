@@ -87,6 +87,23 @@ int import_lines_fail(const struct import_lines *lines, const char *format, stru
 /* The end of a reader: says what a code without a message means. */
 int import_end(int rc, struct bobbin_error *error);
 
+/* A value that is read a second time: where it is in memory, or where it stands in the file that is read piece by piece. */
+struct kept_value {
+	const char *text; /* NULL: in the file */
+	uint64_t offset;
+	uint32_t len;
+	enum json_type type;
+};
+/* `place` is that of `whole`, in which the value stands. */
+struct kept_value import_keep_value(
+	const struct import *import, const struct json *value, const struct json *whole, struct place place);
+/* The value once more, for as long as the buffer holds its bytes. 0, BOBBIN_ENOMEM, BOBBIN_EINPUT if the file has changed, or what the
+ * source says. */
+int import_value_again(
+	struct import *import, const struct kept_value *kept, struct buffer *into, struct json *ret_value);
+/* Bytes of the source. Errors as above. */
+int import_bytes_again(struct import *import, uint64_t offset, size_t len, struct buffer *into, struct slice *ret_bytes);
+
 /* Text to number; putting a key again replaces its number. Keys must outlive the table. Numbers are below UINT32_MAX, or
  * SIZE_MAX. */
 struct id_entry {
@@ -101,6 +118,8 @@ struct id_table {
 };
 int id_table_put(struct id_table *table, struct slice key, size_t value); /* 0 or BOBBIN_ENOMEM */
 bool id_table_get(const struct id_table *table, struct slice key, size_t *ret_value);
+/* The table's own copy of a key; {NULL, 0}: it is not there. */
+struct slice id_table_key(const struct id_table *table, struct slice key);
 void id_table_release(struct id_table *table);
 
 /* Writes the members of `object` whose keys are not in the NULL-terminated list, byte for byte. */

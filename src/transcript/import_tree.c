@@ -36,9 +36,15 @@ int members_read(struct import *import, uint64_t at, size_t len, struct buffer *
 	return rc && room ? error_set(&import->sink_error, rc, "what was put aside cannot be read again") : rc;
 }
 
+struct slice drafts_call_id(const struct drafts *drafts, struct slice id)
+{
+	struct slice known = id_table_key(&drafts->callers, id);
+	return known.data ? known : import_hold(drafts->import, id);
+}
+
 static int add_call(struct drafts *drafts, struct slice id)
 {
-	id = import_hold(drafts->import, id);
+	id = drafts_call_id(drafts, id);
 	if (mem_grow((void **)&drafts->calls, &drafts->call_cap, drafts->call_count + 1,
 		    sizeof(*drafts->calls)) < 0)
 		return BOBBIN_ENOMEM;

@@ -77,6 +77,10 @@ int drafts_add(struct drafts *drafts, const struct draft *draft);
 /* Adds the calls of a parsed message to the last draft, for one that was added without members. 0 or BOBBIN_ENOMEM. */
 int drafts_add_calls(struct drafts *drafts, const struct message *message);
 
+/* The id of a call, which lives as long as the import: the copy that is there already if it was asked for. {NULL, 0}: there is none, or
+ * memory is out. */
+struct slice drafts_call_id(const struct drafts *drafts, struct slice id);
+
 size_t drafts_parent(const struct drafts *drafts, size_t draft); /* DRAFT_NONE: a root */
 /* Members that became known later, with their comma; once a draft they replace each other. 0 or BOBBIN_ENOMEM. */
 int drafts_add_more(struct drafts *drafts, size_t draft, struct slice more);

@@ -147,7 +147,51 @@ def copilot_cli(make, size):
             event("session.compaction_complete", summaryContent=make.some(400))
 
 
-FORMATS = {"claude-code": claude_code, "codex": codex, "copilot-cli": copilot_cli, "pi": pi}
+def gemini_cli(make, size):
+    known = []
+    make.put(dict(sessionId=make.name("s"), projectHash="h", startTime=TIME, kind="main"))
+    while make.size < size:
+        def record(kind, **what):
+            name = make.name("g")
+            known.append(name)
+            make.put(dict(id=name, timestamp=TIME, type=kind, **what))
+            return name
+        record("user", content=[dict(text=make.some())])
+        calls = [make.name("call_") for _ in range(make.source.randrange(3))]
+        reply = record("gemini", content=make.some(), thoughts=[dict(subject="s", description=make.some(90))], model="m",
+                       tokens=dict(input=9, output=2, cached=1, thoughts=3), toolCalls=[dict(
+                           id=call, name="shell", args=dict(command=make.some(90)), status="success", timestamp=TIME,
+                           result=[dict(functionResponse=dict(id=call, name="shell", response=dict(output=make.some())))])
+                           for call in calls])
+        if make.source.random() < 0.2:
+            make.put(dict(id=reply, timestamp=TIME, type="gemini", content="again: " + make.some(300)))
+        if make.source.random() < 0.1:
+            make.put({"$set": dict(lastUpdated=TIME)})
+        if make.source.random() < 0.03:
+            make.put({"$rewindTo": make.source.choice(known[-40:])})
+        if make.source.random() < 0.05:
+            record("info", content="shown only")
+
+
+def openhands(make, size):
+    def event(source, kind, **what):
+        make.put(dict(id=make.name("o"), timestamp=TIME, source=source, kind=kind, **what))
+    event("agent", "SystemPromptEvent", system_prompt=dict(type="text", text="s"), tools=[])
+    while make.size < size:
+        event("user", "MessageEvent", llm_message=dict(role="user", content=[dict(type="text", text=make.some())]))
+        response, calls = make.name("r"), [make.name("call_") for _ in range(1 + make.source.randrange(3))]
+        for call in calls:
+            event("agent", "ActionEvent", thought=[dict(type="text", text=make.some(60))], tool_name="bash", tool_call_id=call,
+                  tool_call=dict(id=call, name="bash", arguments=json.dumps(dict(command=make.some(90)))), llm_response_id=response)
+        for call in calls:
+            event("environment", "ObservationEvent", tool_name="bash", tool_call_id=call,
+                  observation=dict(content=[dict(type="text", text=make.some())], is_error=False))
+        if make.source.random() < 0.05:
+            event("environment", "Condensation", summary=make.some(300), forgotten_event_ids=[])
+
+
+FORMATS = {"claude-code": claude_code, "codex": codex, "copilot-cli": copilot_cli, "gemini-cli": gemini_cli, "openhands": openhands,
+           "pi": pi}
 
 
 def log_of(scratch, report):

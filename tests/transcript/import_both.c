@@ -2,8 +2,17 @@
 #include "transcript/import_both.h"
 
 #include <string.h>
+#include "transcript/import_document.h"
 
 #define TOLD_BYTES (256u << 20)
+
+bool import_reads_alike(const char *data, size_t len, const struct import_pieces *pieces)
+{
+	size_t mark = len >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	size_t head = pieces->head_bytes < len ? pieces->head_bytes : len;
+
+	return head < mark || import_has_many(data + mark, len - mark) == import_has_many(data + mark, head - mark);
+}
 
 struct bytes {
 	const char *data;

@@ -12,6 +12,10 @@ struct import_pieces {
 	bool spill; /* members wait in a spill, as with a store that can make a file for them; else in memory */
 };
 
+/* False if the beginning of it passes for lines and all of it for a document, or the other way about: then nothing can be compared.
+ * (A file of which so much of the beginning looks like lines is in practice one of lines.) */
+bool import_reads_alike(const char *data, size_t len, const struct import_pieces *pieces);
+
 /* All that an import says: format, conversations with their records, counts and heads, remarks, or the error; as text. 0, or -1
  * when memory is out. */
 int import_tell_whole(const char *format, const char *data, size_t len, struct buffer *out);
