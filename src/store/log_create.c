@@ -171,7 +171,7 @@ static int first_line_of(
 }
 
 static int make_log(
-	struct store *store, const struct session_line *line, int *ret_file, struct bobbin_error *error)
+	struct store *store, const struct session_line *line, int *ret_file, uint64_t *ret_size, struct bobbin_error *error)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES);
 	enum store_sync sync = line->sync == LOG_SYNC_STORE ? store->sync : (enum store_sync)line->sync;
@@ -179,21 +179,23 @@ static int make_log(
 
 	if (!rc)
 		rc = log_make_file(store, line->id, buffer_slice(&text), sync == STORE_SYNC_FULL, ret_file, error);
+	if (!rc)
+		*ret_size = text.len;
 	buffer_release(&text);
 	return rc;
 }
 
 int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file,
-	struct bobbin_error *error)
+	uint64_t *ret_size, struct bobbin_error *error)
 {
-	int rc = make_log(store, line, ret_file, error);
+	int rc = make_log(store, line, ret_file, ret_size, error);
 
 	for (int tries = 1; rc == BOBBIN_EEXIST && new_id && tries < NEW_ID_TRIES; tries++) {
 		char id[ID_SESSION_NEW_BYTES];
 		if ((rc = id_new_session(store->platform, id)) < 0)
 			return error_set(error, rc, "no random bytes for a new session id");
 		memcpy(line->id, id, strlen(id) + 1);
-		rc = make_log(store, line, ret_file, error);
+		rc = make_log(store, line, ret_file, ret_size, error);
 	}
 	return rc;
 }
@@ -204,12 +206,13 @@ int log_create(struct store *store, const struct log_create_options *options, st
 	static const struct log_create_options defaults = LOG_CREATE_OPTIONS_INIT;
 	struct session_line line;
 	struct log *log;
+	uint64_t size;
 	int file;
 
 	if (!options)
 		options = &defaults;
 	int rc = log_create_line(store, options, &line, error);
-	if (rc || (rc = log_create_with(store, &line, options->id.len == 0, &file, error)) < 0 ||
+	if (rc || (rc = log_create_with(store, &line, options->id.len == 0, &file, &size, error)) < 0 ||
 		(rc = log_new(store, slice_of(line.id), file, LOG_WRITE, &log, error)) < 0)
 		return rc;
 	struct log_chain chain = {log->id, NULL, 0};

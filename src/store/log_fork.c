@@ -131,7 +131,7 @@ static int sync_ancestors(struct log *log, struct bobbin_error *error)
 
 /* Under the store's lock nobody deletes: what is there now stays until the child's name is there too. */
 static int make_child(struct log *parent, struct log *holder, struct session_line *line, bool new_id,
-	struct bobbin_error *error)
+	uint64_t *ret_size, struct bobbin_error *error)
 {
 	struct store *store = parent->store;
 	enum store_sync sync = line->sync == LOG_SYNC_STORE ? store->sync : (enum store_sync)line->sync;
@@ -151,23 +151,17 @@ static int make_child(struct log *parent, struct log *holder, struct session_lin
 	if (!rc && sync == STORE_SYNC_FULL)
 		rc = sync_ancestors(holder, error);
 	if (!rc)
-		rc = log_create_with(store, line, new_id, &file, error);
+		rc = log_create_with(store, line, new_id, &file, ret_size, error);
 	file_close(store->platform, file);
 	file_close(store->platform, lock);
 	return rc;
 }
 
-static void write_child_meta(struct log *parent, const struct session_line *line)
+/* Its log has `size` bytes of our own; somebody may have appended to it since, who has a meta of his own to write. */
+static void write_child_meta(struct log *parent, const struct session_line *line, uint64_t size)
 {
-	struct meta meta = {.line = *line, .has_messages = true, .messages = line->forked_at};
-	struct file_info info;
-	char name[LOG_NAME_BYTES];
-	size_t len = strlen(line->id);
+	struct meta meta = {.line = *line, .has_messages = true, .messages = line->forked_at, .log_bytes = size};
 
-	memcpy(name, line->id, len);
-	memcpy(name + len, ".jsonl", sizeof(".jsonl"));
-	if (parent->platform->info_at(parent->platform->context, parent->store->dir, name, &info) == 0)
-		meta.log_bytes = info.size;
 	/* A cache: the fork is there whether or not this works. */
 	meta_write(parent->store, line->id, &meta, line->through, false, NULL);
 }
@@ -178,7 +172,7 @@ int log_fork(struct log *parent, const struct log_fork_options *options, struct 
 	struct log_create_options create = options->create;
 	struct session_line line;
 	struct log *holder;
-	uint64_t asked = 0;
+	uint64_t asked = 0, size;
 	uint32_t cut = NODE_NONE;
 	int rc = log_refresh(parent, error);
 
@@ -191,9 +185,9 @@ int log_fork(struct log *parent, const struct log_fork_options *options, struct 
 		(rc = log_create_line(parent->store, &create, &line, error)) < 0 ||
 		(rc = describe(parent, cut, &line, &holder, error)) < 0 ||
 		(rc = log_checked(parent, 0, error)) < 0 ||
-		(rc = make_child(parent, holder, &line, create.id.len == 0, error)) < 0)
+		(rc = make_child(parent, holder, &line, create.id.len == 0, &size, error)) < 0)
 		return rc;
-	write_child_meta(parent, &line);
+	write_child_meta(parent, &line, size);
 	if (ret_child && (rc = log_open(parent->store, slice_of(line.id), LOG_WRITE, ret_child, error)) < 0)
 		return rc;
 	if (ret_fork) {

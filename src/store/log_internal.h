@@ -167,7 +167,7 @@ int log_make_filled(struct store *store, const char *id, const struct log_fillin
 	int *ret_file, struct bobbin_error *error);
 /* Takes away what a hidden log has written. */
 void log_vanish(struct log *log);
-int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file,
+int log_create_with(struct store *store, struct session_line *line, bool new_id, int *ret_file, uint64_t *ret_size,
 	struct bobbin_error *error);
 int log_create_line(struct store *store, const struct log_create_options *options,
 	struct session_line *ret_line, struct bobbin_error *error);

@@ -142,6 +142,7 @@ struct sim_process {
 			    */
 	uint32_t cache_failures;
 	uint32_t sync_failures;
+	uint32_t full_failures; /* ENOSPC; the other failures are EIO */
 	uint64_t changes; /* calls that changed anything on the disk but caches */
 	bool write_is_next_to_fail;
 };

@@ -59,7 +59,7 @@ void sim_process_kill(struct sim_process *process)
 void sim_process_plan_nothing(struct sim_process *process)
 {
 	process->die_at = process->fail_at = process->fail_calls = process->interrupt_at = 0;
-	process->calls = process->failures = process->cache_failures = process->sync_failures = 0;
+	process->calls = process->failures = process->cache_failures = process->sync_failures = process->full_failures = 0;
 	process->fail_caches = false;
 	process->changes = 0;
 	process->write_is_next_to_fail = false;
@@ -88,6 +88,7 @@ static int begin(struct sim_process *process, uint32_t kind, bool cache)
 			process->cache_failures++;
 		else
 			process->failures++;
+		process->full_failures += !cache && process->fail_errno == ENOSPC;
 		if (kind & SIM_SYNC)
 			process->sync_failures++;
 		return -process->fail_errno;
@@ -288,7 +289,6 @@ static int sync_open(struct sim_process *process, int descriptor, bool fails)
 		if (!told && !fails) {
 			process->failures++;
 			process->sync_failures++;
-			process->fail_errno = EIO;
 			return -EIO;
 		}
 	} else if (!fails && open->file != SIM_OPEN_ABOVE)

@@ -38,8 +38,10 @@ void sim_judge(struct sim_world *world, const struct sim_writer *writer, const c
 		sim_tell(world, " %s %d", what, rc);
 	if (process->dead || world->failure[0])
 		return;
-	if (process->failures)
-		allowed |= SIM_CODE(process->fail_errno == ENOSPC ? BOBBIN_ENOSPC : BOBBIN_EIO);
+	if (process->full_failures)
+		allowed |= SIM_CODE(BOBBIN_ENOSPC);
+	if (process->failures > process->full_failures)
+		allowed |= SIM_CODE(BOBBIN_EIO);
 	if (process->sync_failures)
 		allowed |= SIM_CODE(BOBBIN_EUNKNOWN);
 	if (world->disturbed)

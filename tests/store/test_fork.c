@@ -504,6 +504,63 @@ static void fork__settings_are_inherited(void **state)
 	world_close(&world);
 }
 
+/* Somebody appends to a fork between its making and its meta: the list must not say that the meta knows all of it. */
+static const struct world *forking;
+static int (*plain_close)(void *context, int file);
+static bool appended;
+
+static int append_before_it_is_closed(void *context, int file)
+{
+	if (!appended && scratch_exists(forking->dir, "child.jsonl")) {
+		struct world other = {0};
+		appended = true;
+		assert_int_equal(store_open(platform_default(), forking->dir, NULL, &other.store, NULL), 0);
+		struct log *log = world_log(&other, "child", LOG_WRITE);
+		add(log, "{\"role\":\"user\",\"content\":\"first\"}");
+		log_close(log);
+		store_close(other.store);
+	}
+	return plain_close(context, file);
+}
+
+static void list__of_a_fork_appended_to_while_it_is_made(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct store_list_options counted = {.count = true};
+	struct arena arena = ARENA_INIT;
+	struct store_entry *entries;
+	size_t count, found = 0;
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "hello");
+	options.create.id = slice_of("child");
+	options.at = slice_of("m1");
+	forking = &world;
+	appended = false;
+	plain_close = world.platform.table.close;
+	world.platform.table.close = append_before_it_is_closed;
+	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
+	world.platform.table.close = plain_close;
+	assert_true(appended);
+	log_close(log);
+	for (int counts = 0; counts < 2; counts++) {
+		assert_int_equal(store_list(world.store, counts ? &counted : NULL, &arena, &entries, &count, NULL), 0);
+		for (size_t i = 0; i < count; i++) {
+			if (strcmp(entries[i].id, "child") != 0)
+				continue;
+			assert_int_equal(entries[i].messages_exact, counts);
+			assert_true(!counts || entries[i].messages == 2);
+			found++;
+		}
+	}
+	assert_int_equal(found, 2);
+	arena_release(&arena);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +574,7 @@ int main(void)
 		cmocka_unit_test(x27_bit_flips__are_errors),
 		cmocka_unit_test(x27_fork__swapped_parent_is_an_error),
 		cmocka_unit_test(fork__settings_are_inherited),
+		cmocka_unit_test(list__of_a_fork_appended_to_while_it_is_made),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
