@@ -3,6 +3,7 @@
  * every answer is the same. */
 #include "store/index_file.h"
 #include "store/log_internal.h"
+#include "store/store_internal.h"
 #include "store_test.h"
 #include "tokens/counter.h"
 
@@ -893,6 +894,103 @@ static void catalogue__lists_what_the_logs_say(void **state)
 	world_close(&world);
 }
 
+/* ---- Logs that somebody changed --------------------------------------------------------------------------- */
+
+/* Overwrites the first `from` in a log by as many bytes; at another time than anything before. */
+static void overwrite(struct world *world, const char *name, const char *from, const char *to)
+{
+	const char *path = scratch_path(world->dir, name);
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1893456000}};
+	static char bytes[1 << 17];
+	int file = open(path, O_RDWR);
+	ssize_t size = pread(file, bytes, sizeof(bytes), 0);
+
+	assert_true(size > 0 && size < (ssize_t)sizeof(bytes) && strlen(from) == strlen(to));
+	const char *at = memmem(bytes, (size_t)size, from, strlen(from));
+	assert_non_null(at);
+	assert_int_equal(pwrite(file, to, strlen(to), at - bytes), (ssize_t)strlen(to));
+	assert_int_equal(futimens(file, times), 0);
+	close(file);
+}
+
+static void fill(struct log *log)
+{
+	char text[700];
+
+	for (int i = 0; i < 60; i++) {
+		snprintf(text, sizeof(text), "number %02d %0600d", i, 0);
+		say(log, i % 2 ? "assistant" : "user", text);
+	}
+}
+
+/* What is said with the index that is there must be what the log says. */
+static void assert_index_is_not_believed(struct world *world, const char *id)
+{
+	struct log *log = world_log(world, id, LOG_READ);
+	char *said = dump(log);
+
+	log_close(log);
+	store_forget_caches(world->store, id);
+	log = world_log(world, id, LOG_READ);
+	assert_dump(log, said);
+	log_close(log);
+	free(said);
+}
+
+static void index__a_log_changed_in_its_middle_is_read_again(void **state)
+{
+	(void)state;
+	struct world world;
+
+	world_open_indexed(&world);
+	struct log *log = world_create(&world, "main");
+	fill(log);
+	log_close(log);
+	world_stop_indexing(&world);
+	overwrite(&world, "main.jsonl", "number 30", "number 99");
+	assert_index_is_not_believed(&world, "main");
+	world_close(&world);
+}
+
+static void index__a_log_changed_at_either_end_and_grown_is_read_again(void **state)
+{
+	(void)state;
+	static const char *const places[] = {"number 01", "number 59"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct world world;
+		world_open_indexed(&world);
+		struct log *log = world_create(&world, "main");
+		fill(log);
+		log_close(log);
+		world_stop_indexing(&world);
+		overwrite(&world, "main.jsonl", places[i], "number 99");
+		scratch_append(world.dir, "main.jsonl", "{\"role\":\"user\",\"content\":\"x\"}\n", 31);
+		assert_index_is_not_believed(&world, "main");
+		world_close(&world);
+	}
+}
+
+/* A fork that only says of how many messages it began with: those of another parent of the same length are others. */
+static void index__a_fork_whose_unpinned_parent_is_another_is_read_again(void **state)
+{
+	(void)state;
+	struct world world;
+
+	world_open_indexed(&world);
+	world_write(&world, "parent.jsonl", "{\"role\":\"user\",\"content\":\"one\"}\n{\"role\":\"assistant\",\"content\":\"two\"}\n");
+	world_write(&world, "child.meta.json", "{\"id\":\"child\",\"parentId\":\"parent\",\"forkedAt\":2}");
+	world_write(&world, "child.jsonl", "{\"role\":\"user\",\"content\":\"three\"}\n");
+	log_close(world_log(&world, "child", LOG_READ));
+	struct file_info info;
+	assert_int_equal(world.platform.table.info_at(world.platform.table.context, store_dir(world.store),
+				 ".cache/child.index", &info), 0);
+	world_stop_indexing(&world);
+	overwrite(&world, "parent.jsonl", "two", "TWO");
+	assert_index_is_not_believed(&world, "child");
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -902,6 +1000,9 @@ int main(void)
 		cmocka_unit_test(index__truncated_at_every_byte),
 		cmocka_unit_test(index__any_bit_flipped),
 		cmocka_unit_test(index__taken_away_while_it_is_used),
+		cmocka_unit_test(index__a_log_changed_in_its_middle_is_read_again),
+		cmocka_unit_test(index__a_log_changed_at_either_end_and_grown_is_read_again),
+		cmocka_unit_test(index__a_fork_whose_unpinned_parent_is_another_is_read_again),
 		cmocka_unit_test(index__of_another_log_is_not_used),
 		cmocka_unit_test(index__of_a_log_that_was_changed_in_place),
 		cmocka_unit_test(index__is_given_up_when_a_record_is_not_what_it_says),
