@@ -284,7 +284,13 @@ static int take_sizes(struct course *course)
 /* ---- Copies ----------------------------------------------------------------------------------------------
  */
 
-/* What a list shows must not speak of a longer log than there is. */
+static bool was_copied(const struct course *course, const struct member *member)
+{
+	return manifest_find(&course->backup.earlier, member->log.name) != NULL;
+}
+
+/* What a list shows must not speak of a longer log than there is: so it comes after what is new of the log. That of a new
+ * log comes before it, for a log without a header of ours may be nothing without. */
 static int copy_meta(struct course *course, const struct member *member)
 {
 	struct store *source = course->backup.source;
@@ -321,7 +327,8 @@ static int copy_others(struct course *course)
 		const struct member *member = &course->members[i];
 		if (member->gone)
 			continue;
-		rc = copy_meta(course, member);
+		if (!was_copied(course, member))
+			rc = copy_meta(course, member);
 		if (!rc)
 			rc = copy_beside(course, member, ".memory.md");
 		if (!rc)
@@ -357,9 +364,14 @@ static int copy_logs(struct course *course)
 			rc = 0;
 		}
 	}
-	for (size_t i = 0; !rc && i < course->count; i++)
-		if (!course->members[i].gone)
-			rc = copy_beside(course, &course->members[i], ".base.jsonl");
+	for (size_t i = 0; !rc && i < course->count; i++) {
+		const struct member *member = &course->members[i];
+		if (member->gone)
+			continue;
+		rc = copy_beside(course, member, ".base.jsonl");
+		if (!rc && was_copied(course, member))
+			rc = copy_meta(course, member);
+	}
 	return rc;
 }
 
