@@ -241,8 +241,49 @@ static const char *detect_damaged(struct import_probe *probe, bool *maybe)
 	return name;
 }
 
-/* Looks at whole records; what is broken is the reader's to report. */
-static const char *detect(const char *data, size_t len)
+#define LOST_BYTES (16u << 20) /* of a document that is read as each format */
+
+/* How many messages a reader finds in a document that lost its beginning; four times that if what it is mended to is told to be
+ * that format. */
+static uint64_t rate_lost(struct import_probe *probe, const struct reader *reader)
+{
+	struct import scratch = {.arena = ARENA_INIT, .format = reader->name};
+	bool maybe = false, is = false;
+	uint64_t score = 0;
+
+	if (import_document(&scratch, probe->data.data, probe->data.len, &probe->value, NULL) == 0) {
+		const char *name = ask(probe, &maybe);
+		is = name && strcmp(name, reader->name) == 0;
+	}
+	if (scratch.warning_count && reader->read(&scratch, probe->data.data, probe->data.len, NULL) == 0) {
+		for (size_t i = 0; i < scratch.conversation_count; i++)
+			score += scratch.conversations[i].messages;
+	}
+	import_release(&scratch);
+	return is ? 4 * score : score;
+}
+
+/* The names around its messages are lost, so the one that finds most in it; of those that find as much, those that look closely
+ * come first. One message that is not told to be of a format is none. */
+static const char *detect_lost(struct import_probe *probe)
+{
+	const char *name = NULL;
+	uint64_t best = 1;
+
+	probe->document = true;
+	for (size_t i = 0; i < 2 * READER_COUNT && probe->data.len <= LOST_BYTES; i++) {
+		const struct reader *reader = &READERS[i % READER_COUNT];
+		uint64_t score = (reader->is != NULL) == (i < READER_COUNT) ? rate_lost(probe, reader) : 0;
+		if (score > best) {
+			best = score;
+			name = reader->name;
+		}
+	}
+	return name;
+}
+
+/* Looks at whole records; what is broken is the reader's to report. `whole`: it is all of the file. */
+static const char *detect(const char *data, size_t len, bool whole)
 {
 	struct import_probe probe = {.data = {data, len}};
 	bool maybe = false;
@@ -263,7 +304,10 @@ static const char *detect(const char *data, size_t len)
 			return name;
 		probe.document = false;
 	}
-	return detect_lines(&probe, &maybe);
+	const char *name = detect_lines(&probe, &maybe);
+	if (!name && whole && bracket)
+		name = detect_damaged(&probe, &maybe);
+	return name || !whole || import_has_many(data, len) ? name : detect_lost(&probe);
 }
 
 /* Files that are no JSON at all. */
@@ -361,7 +405,7 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 			"it holds more than one JSON document, and the second begins in line %llu: make a file of each, or one "
 			"line of each (jq -c .)",
 			(unsigned long long)import_line_of(data, second));
-	if (!format && !(format = detect(data, len)) && !(format = detect_text(data, len)))
+	if (!format && !(format = detect_text(data, len)) && !(format = detect(data, len, true)))
 		return not_recognised(data, len, error);
 	const struct reader *reader = find_reader(format);
 	if (!reader)
@@ -462,7 +506,7 @@ static const struct reader *streaming_reader(const char *format, const char *hea
 	len -= mark;
 	if (!import_has_many(head, len))
 		return NULL;
-	const char *name = format ? format : detect(head, len);
+	const char *name = format ? format : detect(head, len, false);
 	return import_streams(name) ? find_reader(name) : NULL;
 }
 

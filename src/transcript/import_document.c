@@ -41,7 +41,7 @@ static bool is_record_line(const char *line, size_t len)
 
 bool import_has_many(const char *data, size_t len)
 {
-	size_t at = 0, lines = 0, records = 0;
+	size_t at = 0, lines = 0, records = 0, begun = 0; /* lines that begin like a record */
 	struct json value;
 	size_t used;
 
@@ -66,8 +66,9 @@ bool import_has_many(const char *data, size_t len)
 			from++;
 		lines += from < end;
 		records += from < end && from == at && is_record_line(data + at, end - at);
+		begun += from < end && (data[from] == '{' || data[from] == '[');
 	}
-	return records && records * 2 >= lines;
+	return records && begun > 1 && records * 2 >= lines;
 }
 
 int import_values(struct import *import, const char *data, size_t len,

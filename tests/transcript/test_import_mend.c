@@ -79,6 +79,32 @@ static void lost_beginning__of_a_trajectory(void **state)
 		TEXTS("one", "two"));
 }
 
+/* Nobody says what it was: the format is told by what is left. */
+static void what_lost_its_beginning_or_has_a_tail__is_recognised(void **state)
+{
+	static const struct {
+		const char *format, *text;
+	} LOST[] = {
+		{"longmemeval", "st\"}],[{\"role\":\"user\",\"content\":\"a\"}]]},{\"question_id\":\"q\",\"haystack_sessions\":[[{\"role\":\"user\",\"content\":"
+				"\"b\"}]]}]"},
+		{"opencode", "e\"}},\"parts\":[{\"type\":\"text\",\"text\":\"a\"}]},{\"info\":{\"id\":\"b\",\"role\":\"user\"},\"parts\":[{\"type\":\"text\","
+			     "\"text\":\"b\"}]},{\"info\":{\"id\":\"c\",\"role\":\"user\"},\"parts\":[{\"type\":\"text\",\"text\":\"c\"}]}]}"},
+		{"sharegpt", "t\"}]},{\"id\":\"1\",\"conversations\":[{\"from\":\"human\",\"value\":\"a\"},{\"from\":\"gpt\",\"value\":\"b\"}]}]"},
+		{"openai-chat", "st\"},{\"role\":\"system\",\"content\":\"a\"},{\"role\":\"user\",\"content\":\"b\"},{\"role\":\"assistant\",\"content\":null,"
+				"\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}]"},
+		{"gemini-cli", "[{\"role\":\"user\",\"parts\":[{\"text\":\"a\"}]},{\"role\":\"model\",\"parts\":[{\"text\":\"b\"}]}]\nSegmentation fault\n"},
+		{"sharegpt", "[{\"id\":\"1\",\"conversations\":[{\"from\":\"human\",\"value\":\"a\"},{\"from\":\"gpt\",\"value\":\"b\"}]}]\nSegmentation fault\n"},
+	};
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(LOST) / sizeof(LOST[0]); i++) {
+		struct import import;
+		import_text(&import, NULL, LOST[i].text);
+		assert_string_equal(import.format, LOST[i].format);
+		import_release(&import);
+	}
+}
+
 /* The list that follows the damage is not the one in which it is. */
 static void hole_in_what_describes_a_chat__its_messages_are_found(void **state)
 {
@@ -218,6 +244,7 @@ int main(void)
 		cmocka_unit_test(lost_beginning__of_a_chat_replay),
 		cmocka_unit_test(lost_beginning__of_a_tree_of_steps),
 		cmocka_unit_test(lost_beginning__of_a_trajectory),
+		cmocka_unit_test(what_lost_its_beginning_or_has_a_tail__is_recognised),
 		cmocka_unit_test(hole_in_what_describes_a_chat__its_messages_are_found),
 		cmocka_unit_test(hole_that_closes_the_list__the_rest_goes_on),
 		cmocka_unit_test(list_of_lists__goes_on_with_the_next_list),
