@@ -265,15 +265,17 @@ static uint64_t rate_lost(struct import_probe *probe, const struct reader *reade
 
 /* The names around its messages are lost, so the one that finds most in it; of those that find as much, those that look closely
  * come first. One message that is not told to be of a format is none. */
-static const char *detect_lost(struct import_probe *probe)
+static const char *detect_lost(const char *data, size_t len)
 {
+	struct import_probe probe = {.data = {data, len}, .document = true};
 	const char *name = NULL;
 	uint64_t best = 1;
 
-	probe->document = true;
-	for (size_t i = 0; i < 2 * READER_COUNT && probe->data.len <= LOST_BYTES; i++) {
+	if (len > LOST_BYTES || import_has_many(data, len))
+		return NULL;
+	for (size_t i = 0; i < 2 * READER_COUNT; i++) {
 		const struct reader *reader = &READERS[i % READER_COUNT];
-		uint64_t score = (reader->is != NULL) == (i < READER_COUNT) ? rate_lost(probe, reader) : 0;
+		uint64_t score = (reader->is != NULL) == (i < READER_COUNT) ? rate_lost(&probe, reader) : 0;
 		if (score > best) {
 			best = score;
 			name = reader->name;
@@ -307,7 +309,7 @@ static const char *detect(const char *data, size_t len, bool whole)
 	const char *name = detect_lines(&probe, &maybe);
 	if (!name && whole && bracket)
 		name = detect_damaged(&probe, &maybe);
-	return name || !whole || import_has_many(data, len) ? name : detect_lost(&probe);
+	return name;
 }
 
 /* Files that are no JSON at all. */
@@ -405,7 +407,8 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 			"it holds more than one JSON document, and the second begins in line %llu: make a file of each, or one "
 			"line of each (jq -c .)",
 			(unsigned long long)import_line_of(data, second));
-	if (!format && !(format = detect_text(data, len)) && !(format = detect(data, len, true)))
+	if (!format && !(format = detect(data, len, true)) && !(format = detect_text(data, len)) &&
+		!(format = detect_lost(data, len)))
 		return not_recognised(data, len, error);
 	const struct reader *reader = find_reader(format);
 	if (!reader)
