@@ -3,6 +3,13 @@
  * Repairing a conversation, see import_repair.h. First each result is given its call, then the messages are written anew in
  * their order (import_repair_write.c), each with the results of its calls behind it; what each follows is worked out by
  * transcript/import_tree.h.
+ *
+ * Not piece by piece, also where the reading is: it takes two to four times the file. One pass that looks ahead a little would not
+ * do: (1) the result of a call may stand anywhere behind it, or before it, and is written with the call; (2) whether a message is on
+ * the line, where calls are renamed and a first message is put in, is known when the head is, which is at the end; (3) whether a
+ * sealed block or a message stays depends on what follows that stays, so that is found backwards; (4) a conversation with nothing
+ * wrong keeps its bytes, which is known when all of it was seen. Two passes with the records in the spill would do, an entry a message;
+ * what stands in the way is that struct replay, which the doctor shares, keeps each message parsed over its record's bytes.
  */
 #include "session/import_repair_inside.h"
 
