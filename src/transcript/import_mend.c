@@ -20,6 +20,7 @@
 #include "transcript/import_mend_write.h"
 
 #define MEND_TIMES 64	 /* damages mended in one file */
+#define MEND_ADDED_BYTES (LIMIT_JSON_DEPTH + 1024) /* closing brackets; made up ones with their names */
 #define MEND_SCANS 64	 /* looks at what follows an element, for one damage */
 #define MEND_LEADS 16	 /* brackets that may be the first */
 
@@ -387,6 +388,9 @@ static int mend_one(struct import *import, const char *data, size_t len, struct 
 	struct buffer out = BUFFER_INIT(LIMIT_IMPORT_BYTES + LIMIT_JSON_DEPTH);
 	size_t at = fault->offset < old.len ? (size_t)fault->offset : old.len, next = old.len, moved = len - old.len;
 	bool mended = mend(old.data, old.len, &at, import->format, levels, &out, &next);
+	/* More than brackets and names more: something of it would be there twice, and twice as often each time. */
+	if (out.len > old.len + MEND_ADDED_BYTES)
+		mended = false;
 	int rc = buffer_error(&out) ? buffer_error(&out) : mended ? 0 : BOBBIN_EINPUT;
 
 	fault->offset = at + moved < len ? at + moved : len;
