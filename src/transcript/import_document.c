@@ -22,26 +22,26 @@ int import_document(struct import *import, const char *data, size_t len, struct 
 #define LOOK_LINES 64
 #define LOOK_BYTES (4u << 20)
 
-/* Whether a line holds whole values, one or several, and nothing else. */
-static bool is_record_line(const char *line, size_t len)
+/* How many whole values a line holds; 0 if it holds anything else. */
+static size_t count_records(const char *line, size_t len)
 {
 	struct json value;
 	size_t at = 0, used, values = 0;
 
 	while (at < len && (line[at] == '{' || line[at] == '[')) {
 		if (json_parse_prefix(line + at, len - at, &value, &used, NULL) < 0)
-			return false;
+			return 0;
 		at += used;
 		values++;
 		while (at < len && import_is_space(line[at]))
 			at++;
 	}
-	return values > 0 && at == len;
+	return at == len ? values : 0;
 }
 
 bool import_has_many(const char *data, size_t len)
 {
-	size_t at = 0, lines = 0, records = 0, begun = 0; /* lines that begin like a record */
+	size_t at = 0, lines = 0, records = 0, begun = 0; /* records, or what begins like one */
 	struct json value;
 	size_t used;
 
@@ -56,7 +56,7 @@ bool import_has_many(const char *data, size_t len)
 	}
 	/* A list over several lines, of which one may hold the last element alone. */
 	const char *first = memchr(data + at, '\n', len - at);
-	if (at < len && data[at] == '[' && first && !is_record_line(data + at, (size_t)(first - data) - at))
+	if (at < len && data[at] == '[' && first && !count_records(data + at, (size_t)(first - data) - at))
 		return false;
 	for (size_t end; at < len && at < LOOK_BYTES && lines < LOOK_LINES; at = end + 1) {
 		const char *newline = memchr(data + at, '\n', len - at);
@@ -65,10 +65,12 @@ bool import_has_many(const char *data, size_t len)
 		while (from < end && (import_is_space(data[from]) || !data[from]))
 			from++;
 		lines += from < end;
-		records += from < end && from == at && is_record_line(data + at, end - at);
-		begun += from < end && (data[from] == '{' || data[from] == '[');
+		size_t values = from < end && from == at ? count_records(data + at, end - at) : 0;
+		records += values > 0;
+		begun += values ? values : from < end && (data[from] == '{' || data[from] == '[');
 	}
-	return records && begun > 1 && records * 2 >= lines;
+	/* A single record with words behind it is a document, if that is all of the file. */
+	return records && (begun > 1 || at < len) && records * 2 >= lines;
 }
 
 int import_values(struct import *import, const char *data, size_t len,

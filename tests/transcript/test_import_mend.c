@@ -79,6 +79,16 @@ static void lost_beginning__of_a_trajectory(void **state)
 		TEXTS("one", "two"));
 }
 
+/* All line breaks are lost, but for the one behind a single line that is glued. */
+static void glued_to_one_line__is_no_document(void **state)
+{
+	(void)state;
+	expect_texts("sharegpt",
+		"{\"conversations\":[{\"from\":\"human\",\"value\":\"one\"}]}{\"conversations\":[{\"from\":\"human\",\"value\":\"two\"}]}"
+		"{\"conversations\":[{\"from\":\"human\",\"value\":\"three\"}]}\n",
+		TEXTS("one", "two", "three"));
+}
+
 /* Nobody says what it was: the format is told by what is left. */
 static void what_lost_its_beginning_or_has_a_tail__is_recognised(void **state)
 {
@@ -244,6 +254,7 @@ int main(void)
 		cmocka_unit_test(lost_beginning__of_a_chat_replay),
 		cmocka_unit_test(lost_beginning__of_a_tree_of_steps),
 		cmocka_unit_test(lost_beginning__of_a_trajectory),
+		cmocka_unit_test(glued_to_one_line__is_no_document),
 		cmocka_unit_test(what_lost_its_beginning_or_has_a_tail__is_recognised),
 		cmocka_unit_test(hole_in_what_describes_a_chat__its_messages_are_found),
 		cmocka_unit_test(hole_that_closes_the_list__the_rest_goes_on),
