@@ -991,6 +991,33 @@ static void index__a_fork_whose_unpinned_parent_is_another_is_read_again(void **
 	world_close(&world);
 }
 
+/* A copy that keeps the times, as a restored one does, is another file. */
+static void index__a_changed_copy_with_the_time_of_the_log_is_read_again(void **state)
+{
+	(void)state;
+	struct world world;
+	struct stat was;
+	size_t len;
+
+	world_open_indexed(&world);
+	struct log *log = world_create(&world, "main");
+	fill(log);
+	log_close(log);
+	world_stop_indexing(&world);
+	assert_int_equal(stat(scratch_path(world.dir, "main.jsonl"), &was), 0);
+	char *bytes = scratch_read(world.dir, "main.jsonl", &len);
+	memcpy(memmem(bytes, len, "number 30", 9), "number 99", 9);
+	scratch_write(world.dir, "other", bytes, len);
+	free(bytes);
+	struct timespec times[2] = {was.st_atim, was.st_mtim};
+	int dir = open(world.dir, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(utimensat(dir, "other", times, 0), 0);
+	assert_int_equal(renameat(dir, "other", dir, "main.jsonl"), 0);
+	close(dir);
+	assert_index_is_not_believed(&world, "main");
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1002,6 +1029,7 @@ int main(void)
 		cmocka_unit_test(index__taken_away_while_it_is_used),
 		cmocka_unit_test(index__a_log_changed_in_its_middle_is_read_again),
 		cmocka_unit_test(index__a_log_changed_at_either_end_and_grown_is_read_again),
+		cmocka_unit_test(index__a_changed_copy_with_the_time_of_the_log_is_read_again),
 		cmocka_unit_test(index__a_fork_whose_unpinned_parent_is_another_is_read_again),
 		cmocka_unit_test(index__of_another_log_is_not_used),
 		cmocka_unit_test(index__of_a_log_that_was_changed_in_place),

@@ -4,6 +4,7 @@
 #include "store_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 /* A crash between linking a new log and unlinking its temporary name leaves both names. */
@@ -269,6 +270,86 @@ static void delete__a_damaged_fork_keeps_its_parent(void **state)
 	world_close(&world);
 }
 
+/* Neither its bytes nor its name may be missing after a power cut once it is told; so if either cannot be synced, it is not. */
+static void hidden_session__is_durable_when_it_has_appeared(void **state)
+{
+	(void)state;
+	static const enum fail_call syncs[] = {CALL_SYNC_DATA, CALL_SYNC};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
+		struct world world;
+		struct log *log;
+		world_open(&world, STORE_SYNC_FULL);
+		options.id = SLICE_LITERAL("new");
+		assert_int_equal(log_create_hidden(world.store, &options, &log, &world.error), 0);
+		say(log, "user", "kept");
+		fail_platform_plan(&world.platform, syncs[i], 1, EIO);
+		assert_int_equal(log_appear(log, &world.error), BOBBIN_EIO);
+		assert_true(world.platform.failed);
+		fail_platform_heal(&world.platform);
+		assert_false(store_has(world.store, options.id));
+		log_close(log);
+		world_close(&world);
+	}
+}
+
+/* What forks inherit must have its new name on disk before the old one is taken away. */
+static void delete__copies_are_durable_before_the_parent_goes(void **state)
+{
+	(void)state;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct world world;
+
+	world_open(&world, STORE_SYNC_FULL);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "inherited");
+	options.at = SLICE_LITERAL("m1");
+	options.create.id = SLICE_LITERAL("kid");
+	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
+	log_close(log);
+	fail_platform_plan(&world.platform, CALL_SYNC, 1, EIO);
+	assert_int_equal(store_delete_materialized(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_EIO);
+	assert_true(world.platform.failed);
+	fail_platform_heal(&world.platform);
+	assert_true(store_has(world.store, SLICE_LITERAL("main")));
+	world_close(&world);
+}
+
+/* An empty file with another name, as a power cut may leave it in mode none, is not written into: that name would have it, too. */
+static void second_name__of_an_empty_file_is_not_written_into(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log *log;
+	size_t len;
+
+	world_open(&world, STORE_SYNC_FULL);
+	scratch_write_text(world.dir, "old.jsonl", "");
+	int dir = open(world.dir, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(linkat(dir, "old.jsonl", dir, ".main.jsonl.tmp", 0), 0);
+	close(dir);
+	assert_int_equal(create(&world, &log), 0);
+	say(log, "user", "mine");
+	log_close(log);
+	free(scratch_read(world.dir, "old.jsonl", &len));
+	assert_int_equal(len, 0);
+	world_close(&world);
+}
+
+/* What else belongs to a session of a newer version only that one knows. */
+static void delete__leaves_a_session_of_a_newer_version(void **state)
+{
+	(void)state;
+	struct world world;
+
+	world_open(&world, STORE_SYNC_FULL);
+	world_write(&world, "new.jsonl", "{\"type\":\"session\",\"id\":\"new\",\"v\":99}\n");
+	assert_int_equal(store_delete(world.store, SLICE_LITERAL("new"), &world.error), BOBBIN_EREADONLY);
+	assert_true(store_has(world.store, SLICE_LITERAL("new")));
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -282,6 +363,10 @@ int main(void)
 		cmocka_unit_test(delete__a_log_that_cannot_be_examined_is_not_missing),
 		cmocka_unit_test(delete__takes_away_what_a_killed_one_left),
 		cmocka_unit_test(delete__a_damaged_fork_keeps_its_parent),
+		cmocka_unit_test(second_name__of_an_empty_file_is_not_written_into),
+		cmocka_unit_test(delete__leaves_a_session_of_a_newer_version),
+		cmocka_unit_test(hidden_session__is_durable_when_it_has_appeared),
+		cmocka_unit_test(delete__copies_are_durable_before_the_parent_goes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
