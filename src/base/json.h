@@ -106,7 +106,7 @@ void json_add_uint(struct json_writer *writer, uint64_t value);
 void json_add_double(struct json_writer *writer, double value); /* shortest form that reads back; NaN and infinities give null */
 void json_add_bool(struct json_writer *writer, bool value);
 void json_add_null(struct json_writer *writer);
-void json_add_raw(struct json_writer *writer, struct slice value);   /* bytes of a valid value */
+void json_add_raw(struct json_writer *writer, struct slice value);   /* bytes of a valid value, on one line */
 void json_add_value(struct json_writer *writer, const struct json *value);
 /* Key and value at once, for the common cases. */
 void json_member_text(struct json_writer *writer, const char *key, const char *text);
@@ -115,6 +115,12 @@ void json_member_int(struct json_writer *writer, const char *key, int64_t value)
 void json_member_uint(struct json_writer *writer, const char *key, uint64_t value);
 void json_member_bool(struct json_writer *writer, const char *key, bool value);
 void json_member_value(struct json_writer *writer, const char *key, const struct json *value);
+
+/*
+ * Appends the bytes of valid JSON, each line break as a blank. JSON has line breaks between its tokens only, so that the value stays the same;
+ * and somebody else's value never ends the line that it is written into.
+ */
+void json_add_on_one_line(struct buffer *out, struct slice value);
 
 /* Appends the escaped content of a string without the quotes. */
 void json_escape(struct buffer *out, struct slice content);

@@ -304,10 +304,35 @@ void json_add_null(struct json_writer *writer)
 	buffer_add_text(writer->out, "null");
 }
 
+/* The first line break, or the end. */
+static const char *find_line_break(const char *at, const char *end)
+{
+	const char *feed = memchr(at, '\n', (size_t)(end - at));
+	const char *stop = feed ? feed : end;
+	const char *back = memchr(at, '\r', (size_t)(stop - at));
+	return back ? back : stop;
+}
+
+void json_add_on_one_line(struct buffer *out, struct slice value)
+{
+	if (value.len == 0)
+		return;
+	const char *at = value.data, *end = value.data + value.len;
+	while (*value.data != '"') { /* a string has none */
+		const char *stop = find_line_break(at, end);
+		if (stop == end)
+			break;
+		buffer_add(out, at, (size_t)(stop - at));
+		buffer_add_char(out, ' ');
+		at = stop + 1;
+	}
+	buffer_add(out, at, (size_t)(end - at));
+}
+
 void json_add_raw(struct json_writer *writer, struct slice value)
 {
 	add_comma(writer);
-	buffer_add_slice(writer->out, value);
+	json_add_on_one_line(writer->out, value);
 }
 
 void json_add_value(struct json_writer *writer, const struct json *value)

@@ -82,26 +82,6 @@ bool record_crc_is_wrong(const struct json *record, uint32_t *ret_crc)
 	return memcmp(tail + CRC_KEY_BYTES, expected, CRC_DIGITS) != 0;
 }
 
-/* Outside of strings a line break is mere white space, and inside of them JSON has none. */
-static void add_on_one_line(struct buffer *out, const struct json *value)
-{
-	const char *at = value->text, *end = value->text + value->len;
-
-	if (value->type == JSON_STRING) {
-		buffer_add(out, at, value->len);
-		return;
-	}
-	while (at < end) {
-		const char *stop = at;
-		while (stop < end && *stop != '\n' && *stop != '\r')
-			stop++;
-		buffer_add(out, at, (size_t)(stop - at));
-		if (stop < end)
-			buffer_add_char(out, ' ');
-		at = stop + 1;
-	}
-}
-
 static bool is_ours(const struct json *key)
 {
 	return json_string_is(key, "seq") || json_string_is(key, "crc");
@@ -124,7 +104,7 @@ static void add_members(struct buffer *out, const struct json *record, bool comm
 		comma = true;
 		buffer_add(out, key.text, key.len);
 		buffer_add_char(out, ':');
-		add_on_one_line(out, &value);
+		json_add_on_one_line(out, (struct slice){value.text, value.len});
 	}
 }
 

@@ -95,14 +95,14 @@ static void assistant(struct renderer *renderer, const struct view_block *blocks
 		if (i)
 			buffer_add_char(renderer->out, ',');
 		if (blocks[i].kind == VIEW_RAW) {
-			buffer_add(renderer->out, blocks[i].text.text, blocks[i].text.len);
+			json_add_on_one_line(renderer->out, (struct slice){blocks[i].text.text, blocks[i].text.len});
 		} else if (blocks[i].kind == VIEW_CALL) {
 			render_add(renderer, "{\"type\":\"tool_use\",\"id\":");
 			render_string(renderer, blocks[i].id);
 			render_add(renderer, ",\"name\":");
 			render_string(renderer, blocks[i].name);
 			render_add(renderer, ",\"input\":");
-			buffer_add_slice(renderer->out, blocks[i].arguments);
+			json_add_on_one_line(renderer->out, blocks[i].arguments);
 			buffer_add_char(renderer->out, '}');
 		} else {
 			add_part(renderer, &blocks[i]);

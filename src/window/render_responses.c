@@ -91,7 +91,7 @@ static void assistant(struct renderer *renderer, const struct view_block *blocks
 			add_call(renderer, &blocks[i]);
 		} else {
 			render_message(renderer);
-			buffer_add(renderer->out, blocks[i].text.text, blocks[i].text.len);
+			json_add_on_one_line(renderer->out, (struct slice){blocks[i].text.text, blocks[i].text.len});
 			renderer->sealed = true;
 		}
 		i++;

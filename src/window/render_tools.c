@@ -61,6 +61,17 @@ static void add_clean(struct renderer *renderer, const char *key, const struct j
 	text_copy_clean(renderer->out, value->text, value->len);
 }
 
+/* Whoever wrote the schema indented it, perhaps; the request is a line. */
+static void add_schema_text(struct renderer *renderer, const char *json, size_t len)
+{
+	size_t from = renderer->out->len;
+
+	text_copy_clean(renderer->out, json, len);
+	for (size_t i = from; i < renderer->out->len; i++)
+		if (renderer->out->data[i] == '\n' || renderer->out->data[i] == '\r')
+			renderer->out->data[i] = ' ';
+}
+
 /* The schema as one of an object, which is the only kind that providers take. */
 static void add_schema(struct renderer *renderer, const struct json *schema)
 {
@@ -72,14 +83,14 @@ static void add_schema(struct renderer *renderer, const struct json *schema)
 		return;
 	}
 	if (json_get(schema, "type", &type) && json_string_is(&type, "object")) {
-		text_copy_clean(renderer->out, schema->text, schema->len);
+		add_schema_text(renderer, schema->text, schema->len);
 		return;
 	}
 	json_splice(&typed, schema, "type", SLICE_LITERAL("\"object\""));
 	if (buffer_error(&typed))
 		view_fail(renderer->view, buffer_error(&typed));
 	else
-		text_copy_clean(renderer->out, typed.data, typed.len);
+		add_schema_text(renderer, typed.data, typed.len);
 	buffer_release(&typed);
 }
 
@@ -166,7 +177,7 @@ void render_tools(struct renderer *renderer)
 		if (function)
 			add_tool(renderer, &tool);
 		else
-			buffer_add(renderer->out, value.text, value.len);
+			json_add_on_one_line(renderer->out, (struct slice){value.text, value.len});
 	}
 	if (any)
 		buffer_add_char(renderer->out, ']');

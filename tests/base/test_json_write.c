@@ -13,6 +13,31 @@
 #include "json_reference.h"
 #include "support/fail.h"
 
+/* A value that somebody indented stays the same value: what is between tokens may be a blank, and strings have no line break. */
+static void values__on_one_line(void **state)
+{
+	(void)state;
+	static const char *const pairs[][2] = {
+		{"{\n\t\"a\": [1,\r\n2]\r}", "{ \t\"a\": [1,  2] }"},
+		{"\n\n", "  "},
+		{"\"a\\nb\"", "\"a\\nb\""},
+		{"{\"a\":1}", "{\"a\":1}"},
+		{"", ""},
+	};
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct buffer out = BUFFER_INIT(1000);
+		struct json_writer writer;
+		json_writer_init(&writer, &out);
+		json_begin_array(&writer);
+		json_add_int(&writer, 0);
+		json_add_raw(&writer, slice_of(pairs[i][0]));
+		assert_int_equal(buffer_error(&out), 0);
+		assert_memory_equal(out.data, "[0,", 3);
+		assert_string_equal(out.data + 3, pairs[i][1]);
+		buffer_release(&out);
+	}
+}
+
 static void structures__commas_are_kept(void **state)
 {
 	(void)state;
@@ -294,6 +319,7 @@ int main(void)
 		cmocka_unit_test(any_bytes__come_out_as_valid_json_and_back),
 		cmocka_unit_test(doubles__shortest_that_reads_back),
 		cmocka_unit_test(doubles__not_the_locale),
+		cmocka_unit_test(values__on_one_line),
 		cmocka_unit_test(splice__changes_no_other_byte),
 		cmocka_unit_test(no_memory_or_no_room__is_a_sticky_error),
 	};
