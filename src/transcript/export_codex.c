@@ -104,23 +104,25 @@ static bool is_custom(struct export *export, const struct block *call)
 	return text.len && (json_parse(text.data, text.len, &parsed, NULL) < 0 || parsed.type != JSON_OBJECT);
 }
 
-/* Ids of custom calls that wait for their result, which must be of the same kind: "|c1|c2|". */
+/* Ids of custom calls, whose results must be of the same kind: "c1\0c2\0". An id may be empty. */
 static void note_custom(struct export *export, struct slice call_id)
 {
-	buffer_add_char(&export->pending, '|');
 	buffer_add_slice(&export->pending, call_id);
-	buffer_add_char(&export->pending, '|');
+	buffer_add_char(&export->pending, '\0');
 }
 
+/* From the newest on, for a result stands close to its call. */
 static bool was_custom(struct export *export, struct slice call_id)
 {
-	struct slice noted = buffer_slice(&export->pending);
-	const char *at = noted.data, *end = noted.data + noted.len;
+	const char *ids = export->pending.data;
+	size_t len = export->pending.len;
 
-	while ((at = memmem(at, (size_t)(end - at), call_id.data, call_id.len))) {
-		if (at > noted.data && at[-1] == '|' && at + call_id.len < end && at[call_id.len] == '|')
+	while (len) {
+		size_t end = len - 1;
+		const char *before = memrchr(ids, '\0', end);
+		len = before ? (size_t)(before - ids) + 1 : 0;
+		if (slice_equal(call_id, (struct slice){ids + len, end - len}))
 			return true;
-		at++;
 	}
 	return false;
 }

@@ -51,5 +51,32 @@ def one_line():
                   f"a request of {dialect} is one line, whatever the tools' file looks like")
 
 
+def lacking():
+    """No ids, no names, no texts, nothing at all."""
+    custom = {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}]}
+    talks = {
+        "a result without an id": [{"role": "user", "content": "q"}, {"role": "tool", "content": "r"}],
+        "a result with an empty id": [{"role": "user", "content": "q"}, {"role": "tool", "tool_call_id": "", "content": "r"}],
+        "a call without an id": [{"role": "user", "content": "q"}, call("{}", ""), {"role": "tool", "content": "r"}],
+        "a custom call without an id": [{"role": "user", "content": "q"}, custom, {"role": "tool", "content": "r"}],
+        "a call without a name": [{"role": "user", "content": "q"}, call("{}", "c1", ""), {"role": "tool", "tool_call_id": "c1"}],
+        "a call with empty arguments": [{"role": "user", "content": ""}, call(""), {"role": "tool", "tool_call_id": "c1", "content": ""}],
+        "empty lists": [{"role": "user", "content": []}, {"role": "assistant", "content": [], "tool_calls": []}],
+        "empty parts": [{"role": "user", "content": [{"type": "text", "text": ""}, {"type": "image_url", "image_url": {"url": ""}}]},
+                        {"role": "assistant", "content": [{"type": "text", "text": ""}]}],
+        "a picture that ends at its mark": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "data:;base64,"}}, {"type": "image_url", "image_url": {"url": "data:"}}]}],
+    }
+    with Scratch() as scratch:
+        for number, (name, talk) in enumerate(talks.items()):
+            back = scratch.run("import", "--id", f"s{number}", scratch.write("t.json", chat(*talk)))
+            appended = scratch.append(f"a{number}", *talk)
+            for session in ([f"s{number}"] if back.code == 0 else []) + ([f"a{number}"] if appended.code == 0 else []):
+                codes = [scratch.run("export", session, "--format", out).code for out in FORMATS]
+                equal(codes, [0] * len(FORMATS), f"{name}: every format has it ({session[0]})")
+
+
 one_line()
+lacking()
 done()
