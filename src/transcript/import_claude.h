@@ -13,6 +13,7 @@
 /* A message to be. */
 struct unit {
 	unsigned role : 8, origin : 6, side : 1, session : 16;
+	unsigned queued : 1;		/* typed while the model worked, and given to it in the middle of a turn */
 	unsigned late : 1;		/* a result that came after the model was called without it */
 	uint32_t parent;		/* nearest unit above, UNIT_NONE: a root */
 	uint32_t group;			/* of a result: the unit that asked; UNIT_NONE: unknown */
@@ -54,7 +55,8 @@ struct call {
 
 /* What a person typed while the model worked. */
 struct queued {
-	struct slice words; /* the beginning */
+	struct slice content; /* a JSON string */
+	struct slice time;    /* when the model was given it, JSON; {NULL, 0}: unknown */
 	struct place place;
 };
 
@@ -66,7 +68,6 @@ struct claude_session {
 
 #define CLAUDE_KINDS 10
 #define CLAUDE_SESSIONS 64 /* unrelated ones in one file; what comes after goes into the last */
-#define QUEUED_BYTES 120
 
 struct claude {
 	struct import *import;
@@ -91,8 +92,8 @@ struct claude {
 	size_t session_count, session_cap;
 	size_t session;		/* that of the record being read */
 	struct slice title, title_leaf;
-	struct queued *queue; /* words that wait */
-	size_t queue_count, queue_cap;
+	struct queued *queue; /* first those that the model was given, then those that wait */
+	size_t queue_given, queue_count, queue_cap;
 	struct {
 		uint64_t count;
 		struct place first;
@@ -113,6 +114,18 @@ struct unit *claude_unit_add(struct claude *claude, const struct unit *unit);
 /* Turns a user line into units: its results, then runs of what was typed and what was injected. */
 int claude_read_user(struct claude *claude, const struct json *record, const struct json *message,
 	struct slice uuid, bool side, struct place place, size_t parent, size_t *ret_unit);
+
+/* import_claude_queue.c: a line of the queue; what the model was given becomes messages behind the latest of the main line, and
+ * *parent (may be NULL), if it is that one, the last of them; at the end the same, and what still waits is told. */
+int claude_read_queue(struct claude *claude, const struct json *record, struct place place);
+int claude_hand_over(struct claude *claude, size_t *parent);
+int claude_tell_queued(struct claude *claude);
+/* Above what was queued: what a model call hung from when it was made. */
+size_t claude_asked_from(const struct claude *claude, size_t parent);
+/* An attachment of queued words; reading it makes *unit, its parent before, the last of its messages. */
+bool claude_queued_command(const struct json *record, struct json *ret_attachment);
+int claude_read_queued(struct claude *claude, const struct json *record, const struct json *attachment, struct slice uuid,
+	bool side, struct place place, size_t *unit);
 
 void claude_release_units(struct claude *claude);
 

@@ -19,14 +19,12 @@
  * order; (5) what begins a line anew under another sessionId is a session of its own: a session that was resumed
  * under another id names what it follows, and goes on.
  *
- * queue-operation lines are no messages: words typed while the model works are queued, and come as a user's line
- * when they are taken (dequeue). Those that were removed never do: a remark has their beginning.
+ * Words that a person typed while the model worked are in the queue's lines: import_claude_queue.c.
  */
 #include "transcript/import_claude.h"
 
 #include "base/alloc.h"
 #include "base/limits.h"
-#include "base/utf8.h"
 #include "transcript/import_readers.h"
 
 /* What a record that is no message can tell; each kind is reported once, with its number. */
@@ -209,9 +207,12 @@ static int read_assistant(struct claude *claude, const struct json *record, cons
 	/* The same API message goes on, unless this line hangs elsewhere: then it was asked for again. */
 	if (!id.data || !id_table_get(&claude->message_ids, id, &unit) || claude->units[unit].side != side ||
 		content.type != JSON_ARRAY || claude->units[unit].session != claude_session(claude, parent) ||
-		(claude_batch(claude, parent) != unit && parent != claude->units[unit].parent))
+		(claude_batch(claude, parent) != unit && claude_asked_from(claude, parent) != claude_asked_from(claude, claude->units[unit].parent)))
 		unit = UNIT_NONE;
 	if (unit == UNIT_NONE) {
+		int rc = side || !claude->queue_given ? 0 : claude_hand_over(claude, &parent);
+		if (rc)
+			return rc;
 		struct unit fresh = UNIT_INIT;
 		fresh.role = ROLE_ASSISTANT;
 		fresh.side = side;
@@ -291,6 +292,20 @@ static void name_session(struct claude *claude, size_t unit)
 	claude->sessions[session].name = claude->sessions[claude->session].id;
 }
 
+/* A user's line that has no result: a turn has ended. */
+static bool has_result(const struct json *message)
+{
+	struct json content, block, type;
+	struct json_iter iter;
+
+	json_get(message, "content", &content);
+	json_iter_init(&iter, &content);
+	while (content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &block))
+		if (json_get(&block, "type", &type) && json_string_is(&type, "tool_result"))
+			return true;
+	return false;
+}
+
 static int read_message(struct claude *claude, const struct json *record, bool assistant, struct place place)
 {
 	struct json message, flag;
@@ -310,6 +325,8 @@ static int read_message(struct claude *claude, const struct json *record, bool a
 	}
 	if ((rc = is_repeated(claude, record, &message, uuid, place, &repeated)) < 0 || repeated)
 		return rc;
+	if (!assistant && !side && claude->queue_given && !has_result(&message) && (rc = claude_hand_over(claude, &parent)) < 0)
+		return rc;
 	if (assistant)
 		rc = read_assistant(claude, record, &message, uuid, side, place, parent, &unit);
 	else
@@ -317,40 +334,6 @@ static int read_message(struct claude *claude, const struct json *record, bool a
 	if (!rc && !side)
 		name_session(claude, unit);
 	return rc ? rc : remember(claude, uuid, unit);
-}
-
-static int tell_queued(struct claude *claude, const struct queued *queued, const char *what)
-{
-	return import_remark(claude->import, queued->place, "typed while the model worked and %s, so no message: \"%.*s\"",
-		what, (int)queued->words.len, queued->words.data);
-}
-
-static int read_queue(struct claude *claude, const struct json *record, struct place place)
-{
-	struct json operation;
-	struct slice words = import_string(claude->import, record, "content");
-
-	json_get(record, "operation", &operation);
-	if (json_string_is(&operation, "enqueue")) {
-		if (mem_grow((void **)&claude->queue, &claude->queue_cap, claude->queue_count + 1,
-			    sizeof(*claude->queue)) < 0)
-			return BOBBIN_ENOMEM;
-		struct buffer shown = BUFFER_INIT(4 * QUEUED_BYTES);
-		utf8_add_clean(&shown, words.data ? words.data : "", utf8_truncate(words.data ? words.data : "", words.len, QUEUED_BYTES));
-		for (size_t i = 0; i < shown.len; i++)
-			if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
-				shown.data[i] = ' ';
-		struct slice begin = {shown.data, utf8_truncate(shown.data ? shown.data : "", shown.len, QUEUED_BYTES)};
-		struct queued queued = {import_keep(claude->import, begin), place};
-		buffer_release(&shown);
-		claude->queue[claude->queue_count++] = queued;
-		return queued.words.data ? 0 : BOBBIN_ENOMEM;
-	}
-	if (!claude->queue_count)
-		return 0;
-	struct queued first = claude->queue[0];
-	memmove(claude->queue, claude->queue + 1, --claude->queue_count * sizeof(first));
-	return json_string_is(&operation, "remove") ? tell_queued(claude, &first, "taken out of the queue") : 0;
 }
 
 /* A title belongs to this session only if it names one of its messages. */
@@ -366,7 +349,8 @@ static void read_summary(struct claude *claude, const struct json *record)
 
 static int read_record(struct claude *claude, const struct json *record, struct place place)
 {
-	struct json type;
+	struct json type, attachment;
+	bool queued = false;
 	size_t parent;
 	int rc;
 
@@ -382,12 +366,16 @@ static int read_record(struct claude *claude, const struct json *record, struct 
 		bool side = false;
 		if (json_get(record, "isSidechain", &flag))
 			json_bool(&flag, &side);
-		if ((rc = resolve_parent(claude, record, side, place, &parent)) < 0 ||
-			(rc = remember(claude, uuid, parent)) < 0)
+		if ((rc = resolve_parent(claude, record, side, place, &parent)) < 0)
+			return rc;
+		queued = claude_queued_command(record, &attachment);
+		if (queued && (rc = claude_read_queued(claude, record, &attachment, uuid, side, place, &parent)) < 0)
+			return rc;
+		if ((rc = remember(claude, uuid, parent)) < 0 || queued)
 			return rc;
 	}
 	leave_out(claude, record, &type, place);
-	return json_string_is(&type, "queue-operation") ? read_queue(claude, record, place) : 0;
+	return json_string_is(&type, "queue-operation") ? claude_read_queue(claude, record, place) : 0;
 }
 
 void claude_release_units(struct claude *claude)
@@ -443,8 +431,8 @@ int import_claude_code(struct import *import, const char *data, size_t len, stru
 		if ((rc = read_record(&claude, &record, place)) < 0)
 			break;
 	}
-	for (size_t i = 0; !rc && i < claude.queue_count; i++)
-		rc = tell_queued(&claude, &claude.queue[i], "still queued at the end");
+	if (!rc)
+		rc = claude_tell_queued(&claude);
 	if (!rc)
 		rc = report_left_out(&claude);
 	if (!rc && !claude.unit_count)

@@ -151,7 +151,7 @@ static void find_late(struct claude *claude)
 {
 	for (size_t i = 0; i < claude->unit_count; i++) {
 		const struct unit *unit = &claude->units[i];
-		size_t batch = claude_batch(claude, unit->parent);
+		size_t batch = claude_batch(claude, claude_asked_from(claude, unit->parent));
 		if (unit->role == ROLE_ASSISTANT && batch != UNIT_NONE &&
 			claude->units[batch].follower == UNIT_NONE)
 			claude->units[batch].follower = (uint32_t)i;

@@ -69,6 +69,9 @@ def user_parts(record):
 def claude_code(text):
     seen, assistants, calls, results, users = set(), set(), [], [], 0
     for record in values(text):
+        # Given to the model in the middle of a turn: these files have the words nowhere else.
+        if isinstance(record, dict) and record.get("type") == "queue-operation":
+            users += record["operation"] == "remove"
         if not isinstance(record, dict) or record.get("type") not in ("user", "assistant"):
             continue
         if record["uuid"] in seen:

@@ -467,10 +467,89 @@ static void queued_words__are_told_when_they_never_became_a_message(void **state
 	(void)state;
 
 	import_text(&import, NULL, TEXT);
-	expect_counts(&import, 1, 0, 0, 0);
-	assert_true(has_warning(&import, 1, "taken out of the queue, so no message: \"first words\""));
+	expect_counts(&import, 2, 0, 0, 1);
+	expect_record(&import, 0, "{\"role\":\"user\",\"content\":\"first\\nwords\"}");
 	assert_false(has_warning(&import, 2, "so no message"));
 	assert_true(has_warning(&import, 6, "still queued at the end, so no message: \"third\""));
+	import_release(&import);
+}
+
+#define QUEUE(operation, rest) "{\"type\":\"queue-operation\",\"operation\":\"" operation "\"," rest "\"sessionId\":\"A\"}\n"
+#define CALL_OF_A                                                                                                                   \
+	"{\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":null,\"sessionId\":\"A\",\"message\":{\"role\":\"user\",\"content\":\"go\"}}\n"    \
+	"{\"type\":\"assistant\",\"uuid\":\"a1\",\"parentUuid\":\"u1\",\"sessionId\":\"A\",\"message\":{\"id\":\"m1\",\"role\":\"assistant\"," \
+	"\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"f\",\"input\":{}}]}}\n"
+#define RESULT_OF_A                                                                                                                 \
+	"{\"type\":\"user\",\"uuid\":\"r1\",\"parentUuid\":\"a1\",\"sessionId\":\"A\",\"message\":{\"role\":\"user\",\"content\":["            \
+	"{\"type\":\"tool_result\",\"tool_use_id\":\"c\",\"content\":\"x\"}]}}\n"
+#define ANSWER(uuid, parent, block)                                                                                                 \
+	"{\"type\":\"assistant\",\"uuid\":\"" uuid "\",\"parentUuid\":\"" parent "\",\"sessionId\":\"A\",\"message\":{\"id\":\"m2\"," \
+	"\"role\":\"assistant\",\"content\":[" block "]}}\n"
+
+/* Taken from the queue between two calls of a turn: the model saw them with the result, and answers them. */
+static void queued_words__are_a_message_before_the_call_that_saw_them(void **state)
+{
+	static const char TEXT[] = CALL_OF_A
+		QUEUE("enqueue", "\"content\":\"not in /tmp\",")
+		QUEUE("enqueue", "\"content\":\"<task-notification>done\",")
+		QUEUE("remove", "\"timestamp\":\"2026-02-13T01:57:14.987Z\",")
+		QUEUE("remove", "")
+		RESULT_OF_A
+		ANSWER("a2", "r1", "{\"type\":\"text\",\"text\":\"Not there, then.\"}")
+		ANSWER("a3", "a2", "{\"type\":\"text\",\"text\":\"Done.\"}");
+	struct import import;
+	(void)state;
+
+	import_text(&import, NULL, TEXT);
+	expect_counts(&import, 6, 1, 1, 5);
+	expect_record(&import, 3, "{\"role\":\"user\",\"content\":\"not in /tmp\",\"ts\":\"2026-02-13T01:57:14.987Z\"}");
+	expect_record(&import, 4, "{\"role\":\"user\",\"content\":\"<task-notification>done\",\"origin\":\"injected\"}");
+	expect_record(&import, 5, "{\"id\":\"a2\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Not there, then.\"},"
+				  "{\"type\":\"text\",\"text\":\"Done.\"}]}");
+	assert_false(has_warning(&import, 3, "so no message"));
+	import_release(&import);
+}
+
+/* Newer clients also write a record of them. */
+static void queued_words__with_an_attachment_are_one_message(void **state)
+{
+	static const char TEXT[] = CALL_OF_A
+		QUEUE("enqueue", "\"content\":\"not in /tmp\",")
+		RESULT_OF_A
+		QUEUE("remove", "")
+		"{\"type\":\"attachment\",\"uuid\":\"q1\",\"parentUuid\":\"r1\",\"sessionId\":\"A\",\"attachment\":"
+		"{\"type\":\"queued_command\",\"prompt\":\"not in /tmp\",\"commandMode\":\"prompt\"}}\n"
+		ANSWER("a2", "q1", "{\"type\":\"text\",\"text\":\"Not there, then.\"}");
+	struct import import;
+	(void)state;
+
+	import_text(&import, NULL, TEXT);
+	expect_counts(&import, 5, 1, 1, 4);
+	expect_record(&import, 3, "{\"id\":\"q1\",\"role\":\"user\",\"content\":\"not in /tmp\"}");
+	assert_false(has_warning(&import, 3, "so no message"));
+	import_release(&import);
+}
+
+/* Words that were given before the person spoke again, and before the file ends. */
+static void queued_words__without_an_answer_are_messages_too(void **state)
+{
+	static const char TEXT[] = CALL_OF_A
+		ANSWER("b1", "a1", "{\"type\":\"tool_use\",\"id\":\"d\",\"name\":\"f\",\"input\":{}}")
+		QUEUE("enqueue", "\"content\":\"first\",")
+		QUEUE("remove", "")
+		QUEUE("enqueue", "\"content\":\"second\",")
+		"{\"type\":\"user\",\"uuid\":\"u2\",\"parentUuid\":\"b1\",\"sessionId\":\"A\",\"message\":{\"role\":\"user\",\"content\":\"stop\"}}\n"
+		QUEUE("remove", "")
+		ANSWER("a4", "u2", "{\"type\":\"text\",\"text\":\"Stopped.\"}");
+	struct import import;
+	(void)state;
+
+	import_text(&import, NULL, TEXT);
+	expect_counts(&import, 7, 2, 0, 6);
+	expect_record(&import, 3, "{\"role\":\"user\",\"content\":\"first\"}");
+	expect_record(&import, 4, "{\"id\":\"u2\",\"role\":\"user\",\"content\":\"stop\"}");
+	expect_record(&import, 5, "{\"role\":\"user\",\"content\":\"second\"}");
+	expect_record(&import, 6, "{\"id\":\"a4\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"Stopped.\"}]}");
 	import_release(&import);
 }
 
@@ -479,6 +558,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unrelated_sessions_in_one_file__are_sessions_of_their_own),
 		cmocka_unit_test(queued_words__are_told_when_they_never_became_a_message),
+		cmocka_unit_test(queued_words__are_a_message_before_the_call_that_saw_them),
+		cmocka_unit_test(queued_words__with_an_attachment_are_one_message),
+		cmocka_unit_test(queued_words__without_an_answer_are_messages_too),
 		cmocka_unit_test(one_message_over_lines__is_one_with_blocks_in_order),
 		cmocka_unit_test(parallel_results__follow_the_message_in_the_order_of_its_calls),
 		cmocka_unit_test(results_between_the_lines_of_a_message__do_not_part_it),

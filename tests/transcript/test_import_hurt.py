@@ -99,6 +99,8 @@ class Text:
                 at += len(line)
         if self.markdown:
             self.blocks()
+        elif not self.document:
+            self.queue()
 
     def blocks(self):
         """In Markdown a line belongs to what stands before it: a unit is all from one header to the next."""
@@ -111,6 +113,21 @@ class Text:
             blocks[-1][2] |= found
             blocks[-1][3] = typed
         self.units = [tuple(block[:3]) for block in blocks]
+
+    def queue(self):
+        """Words queued in Claude Code are a message once they are taken: their unit is all from the one line to the other."""
+        waiting = []
+        for i, (start, end, found) in enumerate(self.units):
+            line = self.data[start:end]
+            if b'"type":"queue-operation"' not in line.replace(b" ", b""):
+                continue
+            if b'"enqueue"' in line:
+                waiting.append(i)
+            elif waiting:
+                first = waiting.pop(0)
+                last = min(i + 1, len(self.units) - 1)
+                self.units.append((self.units[first][0], self.units[last][1], self.units[first][2]))
+                self.units[first] = (*self.units[first][:2], set())
 
     def line_texts(self, line):
         if self.markdown:
@@ -236,13 +253,18 @@ def tear_and_glue(text, source):
     return splice(text.data, at, end, b""), [(at, end)]
 
 
+def ordered(text, *spans):
+    """Those spans if their order is what they say: Markdown, and the lines of a queue."""
+    return list(spans) if text.markdown or any(b'"queue-operation"' in text.data[a:b] for a, b in spans) else []
+
+
 def swap(text, source):
     pair = text.siblings(source)
     if not pair:
         return None
     (a, b), (c, d) = pair
     data = text.data
-    return data[:a] + data[c:d] + data[b:c] + data[a:b] + data[d:], [(a, b), (c, d)] if text.markdown else []
+    return data[:a] + data[c:d] + data[b:c] + data[a:b] + data[d:], ordered(text, (a, b), (c, d))
 
 
 def move_first(text, source):
@@ -252,7 +274,7 @@ def move_first(text, source):
         return None
     (a, b), _ = pair
     rest = text.data[:a] + text.data[b:]
-    return rest + (b"" if rest.endswith(b"\n") else b"\n") + text.data[a:b], []
+    return rest + (b"" if rest.endswith(b"\n") else b"\n") + text.data[a:b], ordered(text, (a, b))
 
 
 def double(text, source):

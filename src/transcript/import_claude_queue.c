@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a person types into Claude Code while the model works. The client keeps a queue, and its file says of each:
+ *
+ *	enqueue  with the words
+ *	dequeue  they begin the next turn: a user's line follows, and has them
+ *	remove   they were given to the model in the middle of its turn, with the results of its calls. Newer clients
+ *	         write an "attachment" of the type "queued_command" for them; older ones nothing else, so that the
+ *	         words stand only in the queue
+ *
+ * Words of the last kind are a message behind the results that are there when the model is called again, the person speaks, or the file
+ * ends. What still waits at the end was given to nobody: a remark has its beginning.
+ */
+#include "transcript/import_claude.h"
+
+#include "base/alloc.h"
+#include "base/limits.h"
+#include "base/utf8.h"
+
+#define SHOWN_BYTES 120
+
+static int tell(struct claude *claude, const struct queued *queued)
+{
+	struct json content = {queued->content.data, queued->content.len, JSON_STRING};
+	struct slice words = json_string_content(&content, import_scratch(claude->import));
+	struct buffer shown = BUFFER_INIT(4 * SHOWN_BYTES);
+
+	if (!words.data)
+		return BOBBIN_ENOMEM;
+	utf8_add_clean(&shown, words.data, utf8_truncate(words.data, words.len, SHOWN_BYTES));
+	for (size_t i = 0; i < shown.len; i++)
+		if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
+			shown.data[i] = ' ';
+	int len = (int)utf8_truncate(shown.data ? shown.data : "", shown.len, SHOWN_BYTES);
+	int rc = import_remark(claude->import, queued->place, "typed while the model worked and still queued at the end, so no message: \"%.*s\"",
+		len, shown.data ? shown.data : "");
+	buffer_release(&shown);
+	return rc;
+}
+
+static int enqueue(struct claude *claude, const struct json *record, struct place place)
+{
+	struct queued queued = {.place = place};
+	struct json content;
+
+	if (!json_get(record, "content", &content) || content.type != JSON_STRING)
+		content = (struct json){"\"\"", 2, JSON_STRING};
+	queued.content = import_keep(claude->import, (struct slice){content.text, content.len});
+	if (!queued.content.data ||
+		mem_grow((void **)&claude->queue, &claude->queue_cap, claude->queue_count + 1, sizeof(*claude->queue)) < 0)
+		return BOBBIN_ENOMEM;
+	claude->queue[claude->queue_count++] = queued;
+	return 0;
+}
+
+/* The first of those that wait joins those that the model was given, or is done with. */
+static int take_first(struct claude *claude, const struct json *record, bool given)
+{
+	struct json time;
+
+	if (claude->queue_given == claude->queue_count)
+		return 0;
+	struct queued *first = &claude->queue[claude->queue_given];
+	if (!given) {
+		memmove(first, first + 1, (--claude->queue_count - claude->queue_given) * sizeof(*first));
+		return 0;
+	}
+	claude->queue_given++;
+	first->time = (struct slice){NULL, 0};
+	if (!json_get(record, "timestamp", &time) || time.type != JSON_STRING)
+		return 0;
+	first->time = import_keep(claude->import, (struct slice){time.text, time.len});
+	return first->time.data ? 0 : BOBBIN_ENOMEM;
+}
+
+int claude_read_queue(struct claude *claude, const struct json *record, struct place place)
+{
+	struct json operation;
+
+	json_get(record, "operation", &operation);
+	if (json_string_is(&operation, "enqueue"))
+		return enqueue(claude, record, place);
+	return take_first(claude, record, json_string_is(&operation, "remove"));
+}
+
+static void forget_given(struct claude *claude, size_t at)
+{
+	struct queued *one = &claude->queue[at];
+
+	memmove(one, one + 1, (--claude->queue_count - at) * sizeof(*one));
+	claude->queue_given--;
+}
+
+static void mark_queued(struct claude *claude, size_t from)
+{
+	for (size_t i = from; i < claude->unit_count; i++)
+		claude->units[i].queued = 1;
+}
+
+/* A user's line that says what the queue says. */
+static int hand_over(struct claude *claude, const struct queued *queued, size_t *parent)
+{
+	struct buffer text = BUFFER_INIT(LIMIT_IMPORT_BYTES);
+	struct json_writer writer;
+	struct json record, message;
+
+	json_writer_init(&writer, &text);
+	json_begin_object(&writer);
+	json_member_text(&writer, "type", "user");
+	if (queued->time.data) {
+		json_key(&writer, "timestamp");
+		json_add_raw(&writer, queued->time);
+	}
+	json_member_bool(&writer, "queued", true);
+	json_key(&writer, "message");
+	json_begin_object(&writer);
+	json_member_text(&writer, "role", "user");
+	json_key(&writer, "content");
+	json_add_raw(&writer, queued->content);
+	json_end_object(&writer);
+	json_end_object(&writer);
+	int rc = buffer_error(&text);
+	if (!rc && (json_parse(text.data, text.len, &record, NULL) < 0 || !json_get(&record, "message", &message)))
+		rc = BOBBIN_ENOMEM;
+	size_t before = claude->unit_count;
+	if (!rc)
+		rc = claude_read_user(
+			claude, &record, &message, (struct slice){NULL, 0}, false, queued->place, *parent, parent);
+	mark_queued(claude, before);
+	buffer_release(&text);
+	return rc;
+}
+
+/* Whether a record that hangs from `parent` goes on from the latest message of the main line. */
+static bool goes_on(const struct claude *claude, size_t parent, size_t tip)
+{
+	size_t batch = claude_batch(claude, parent);
+
+	return parent == tip || (batch != UNIT_NONE && batch == claude_batch(claude, tip));
+}
+
+int claude_hand_over(struct claude *claude, size_t *parent)
+{
+	size_t tip = claude->last[0];
+	bool moves = parent && goes_on(claude, *parent, tip);
+	int rc = 0;
+
+	/* Of a file without a single message there is no session either. */
+	while (!rc && claude->queue_given && claude->session_count) {
+		struct queued first = claude->queue[0];
+		forget_given(claude, 0);
+		rc = hand_over(claude, &first, &tip);
+	}
+	if (!rc && moves)
+		*parent = tip;
+	return rc;
+}
+
+int claude_tell_queued(struct claude *claude)
+{
+	int rc = claude_hand_over(claude, NULL);
+
+	for (size_t i = 0; !rc && i < claude->queue_count; i++)
+		rc = tell(claude, &claude->queue[i]);
+	return rc;
+}
+
+size_t claude_asked_from(const struct claude *claude, size_t parent)
+{
+	while (parent != UNIT_NONE && claude->units[parent].queued)
+		parent = claude->units[parent].parent;
+	return parent;
+}
+
+bool claude_queued_command(const struct json *record, struct json *ret_attachment)
+{
+	struct json type;
+
+	return json_get(record, "attachment", ret_attachment) && ret_attachment->type == JSON_OBJECT &&
+	       json_get(ret_attachment, "type", &type) && json_string_is(&type, "queued_command");
+}
+
+/* Such an attachment as the user's line it stands for. */
+int claude_read_queued(struct claude *claude, const struct json *record, const struct json *attachment, struct slice uuid,
+	bool side, struct place place, size_t *unit)
+{
+	static const char *const TAKEN[] = {"type", "attachment", NULL};
+	static const char *const PROMPT[] = {"type", "prompt", NULL};
+	struct buffer text = BUFFER_INIT(LIMIT_IMPORT_BYTES);
+	struct json_writer writer;
+	struct json user, message, prompt;
+
+	if (!json_get(attachment, "prompt", &prompt) || (prompt.type != JSON_STRING && prompt.type != JSON_ARRAY))
+		return import_warn(claude->import, place, "queued words without their text: left out");
+	for (size_t i = 0; i < claude->queue_given; i++)
+		if (slice_equal(claude->queue[i].content, (struct slice){prompt.text, prompt.len})) {
+			forget_given(claude, i);
+			break;
+		}
+	json_writer_init(&writer, &text);
+	json_begin_object(&writer);
+	json_member_text(&writer, "type", "user");
+	write_members_except(&writer, record, TAKEN);
+	json_key(&writer, "message");
+	json_begin_object(&writer);
+	json_member_text(&writer, "role", "user");
+	json_key(&writer, "content");
+	json_add_value(&writer, &prompt);
+	write_members_except(&writer, attachment, PROMPT);
+	json_end_object(&writer);
+	json_end_object(&writer);
+	int rc = buffer_error(&text);
+	if (!rc && (json_parse(text.data, text.len, &user, NULL) < 0 || !json_get(&user, "message", &message)))
+		rc = BOBBIN_ENOMEM;
+	size_t before = claude->unit_count;
+	if (!rc)
+		rc = claude_read_user(claude, &user, &message, uuid, side, place, *unit, unit);
+	mark_queued(claude, before);
+	buffer_release(&text);
+	return rc;
+}
