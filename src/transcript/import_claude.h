@@ -3,6 +3,7 @@
 #ifndef TRANSCRIPT_IMPORT_CLAUDE_H
 #define TRANSCRIPT_IMPORT_CLAUDE_H
 
+#include "transcript/import_order.h"
 #include "transcript/import_tree.h"
 
 /* None; what is stored is half as wide. */
@@ -71,6 +72,7 @@ struct claude_session {
 
 struct claude {
 	struct import *import;
+	struct import_order *order;
 	struct unit *units;
 	size_t unit_count, unit_cap;
 	size_t last[2]; /* latest unit of the main line and of the side ones */

@@ -85,6 +85,24 @@ static bool is_foreign(const struct claude *claude, size_t unit)
 	       claude->units[unit].session != claude->sessions[claude->session].into;
 }
 
+/* The uuid of what a record follows: also what it followed before a compaction. */
+static void find_parent_id(const struct json *record, struct json *ret_parent)
+{
+	if (json_get(record, "parentUuid", ret_parent) && ret_parent->type == JSON_NULL)
+		json_get(record, "logicalParentUuid", ret_parent);
+}
+
+static void names(struct import *import, const struct json *record, struct slice *ret_id, struct slice *ret_parent)
+{
+	struct json parent;
+
+	*ret_id = import_string(import, record, "uuid");
+	find_parent_id(record, &parent);
+	*ret_parent = (struct slice){NULL, 0};
+	if (parent.type == JSON_STRING)
+		*ret_parent = json_string_content(&parent, import_scratch(import));
+}
+
 /* Where a record hangs: the unit at or above its parent, or UNIT_NONE for a root. */
 static int resolve_parent(
 	struct claude *claude, const struct json *record, bool side, struct place place, size_t *ret_unit)
@@ -95,8 +113,7 @@ static int resolve_parent(
 		*ret_unit = is_foreign(claude, claude->last[side]) ? UNIT_NONE : claude->last[side];
 		return 0;
 	}
-	if (parent.type == JSON_NULL)
-		json_get(record, "logicalParentUuid", &parent);
+	find_parent_id(record, &parent);
 	if (parent.type == JSON_NULL || parent.type == JSON_ABSENT) {
 		*ret_unit = UNIT_NONE;
 		return 0;
@@ -109,6 +126,8 @@ static int resolve_parent(
 			*ret_unit = UNIT_NONE;
 		return 0;
 	}
+	if (import_order_missed(claude->order, uuid) < 0)
+		return BOBBIN_ENOMEM;
 	*ret_unit = claude->last[side];
 	if (is_foreign(claude, *ret_unit)) /* its session begins before the file */
 		*ret_unit = UNIT_NONE;
@@ -414,33 +433,54 @@ static void claude_release(struct claude *claude)
 	buffer_release(&claude->out);
 }
 
-int import_claude_code(struct import *import, const char *data, size_t len, struct bobbin_error *error)
+static void claude_init(struct claude *claude, struct import *import, struct import_order *order, const char *data)
 {
-	struct claude claude = {.import = import,
+	*claude = (struct claude){.import = import,
+		.order = order,
 		.data = data,
 		.last = {UNIT_NONE, UNIT_NONE},
 		.text = BUFFER_INIT(LIMIT_IMPORT_BYTES),
 		.out = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
-	struct import_lines lines;
+}
+
+static int read_records(struct claude *claude)
+{
+	struct import_order *order = claude->order;
 	struct json record;
 	struct place place;
 	int rc;
 
-	import_lines_init(&lines, import, data, len);
-	while ((rc = import_lines_next(&lines, &record, &place)) > 0) {
-		if ((rc = read_record(&claude, &record, place)) < 0)
+	while ((rc = import_order_next(order, &record, &place)) > 0) {
+		if (order->anew) {
+			claude_release(claude);
+			claude_init(claude, order->import, order, order->data);
+		}
+		if ((rc = read_record(claude, &record, place)) < 0)
 			break;
 	}
+	return rc ? rc : import_order_tell(order);
+}
+
+int import_claude_code(struct import *import, const char *data, size_t len, struct bobbin_error *error)
+{
+	struct claude claude;
+	struct import_order order;
+
+	import_order_init(&order, import, data, len, names);
+	claude_init(&claude, import, &order, data);
+	int rc = read_records(&claude);
 	if (!rc)
 		rc = claude_tell_queued(&claude);
 	if (!rc)
 		rc = report_left_out(&claude);
 	if (!rc && !claude.unit_count)
-		rc = import_lines_fail(&lines, "claude-code", error);
+		rc = import_lines_fail(&order.lines, "claude-code", error);
 	else if (!rc) {
 		end_reading(&claude);
+		import_order_release(&order);
 		rc = claude_place(&claude);
 	}
+	import_order_release(&order);
 	claude_release(&claude);
 	return import_end(rc, error);
 }

@@ -24,6 +24,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "transcript/import_builder.h"
+#include "transcript/import_order.h"
 #include "transcript/import_readers.h"
 
 /* An object's small members, copied: to look one up, nobody walks over the large ones again. */
@@ -35,6 +36,7 @@ struct light {
 
 struct pi {
 	struct import *import;
+	struct import_order *order;
 	struct drafts drafts;
 	struct buffer out; /* members of the next draft */
 	struct buffer content;
@@ -161,20 +163,30 @@ static void write_source(
 	json_end_object(writer);
 }
 
+static void names(struct import *import, const struct json *entry, struct slice *ret_id, struct slice *ret_parent)
+{
+	*ret_id = import_string(import, entry, "id");
+	*ret_parent = import_string(import, entry, "parentId");
+}
+
 /* What an entry hangs from: DRAFT_HEAD in the layout without ids. */
-static void find_parent(struct pi *pi, const struct json *entry, struct draft *draft)
+static int find_parent(struct pi *pi, const struct json *entry, struct draft *draft)
 {
 	struct json parent;
 
 	draft->parent_kind = DRAFT_HEAD;
 	if (!json_get(entry, "parentId", &parent))
-		return;
+		return 0;
 	pi->tree = true;
 	draft->parent_kind = DRAFT_AT;
 	draft->parent = DRAFT_NONE;
-	if (parent.type == JSON_STRING &&
-		!id_table_get(&pi->entries, json_string_content(&parent, import_scratch(pi->import)), &draft->parent))
-		draft->parent_kind = DRAFT_HEAD;
+	if (parent.type != JSON_STRING)
+		return 0;
+	struct slice id = json_string_content(&parent, import_scratch(pi->import));
+	if (id_table_get(&pi->entries, id, &draft->parent))
+		return 0;
+	draft->parent_kind = DRAFT_HEAD;
+	return import_order_missed(pi->order, id);
 }
 
 /* pi's input is what did not come from the cache. */
@@ -223,8 +235,9 @@ static int add(struct pi *pi, struct draft *draft, const struct json *entry, con
 
 	draft->id = pi->id;
 	draft->members = buffer_slice(&pi->out);
-	find_parent(pi, entry, draft);
-	int rc = drafts_add(&pi->drafts, draft);
+	int rc = find_parent(pi, entry, draft);
+	if (!rc)
+		rc = drafts_add(&pi->drafts, draft);
 	if (rc)
 		return rc;
 	pi->leaf = pi->drafts.count - 1;
@@ -268,9 +281,9 @@ static int pass_through(struct pi *pi, const struct json *entry, struct place pl
 
 	if (what && import_left_out(pi->import, place, what) < 0)
 		return BOBBIN_ENOMEM;
-	find_parent(pi, entry, &draft);
-	if (!id.data)
-		return 0;
+	int rc = find_parent(pi, entry, &draft);
+	if (rc || !id.data)
+		return rc;
 	if (draft.parent_kind == DRAFT_HEAD)
 		draft.parent = pi->drafts.count ? pi->drafts.count - 1 : DRAFT_NONE;
 	pi->leaf = draft.parent;
@@ -431,33 +444,60 @@ static int finish(struct pi *pi)
 	return drafts_emit(&pi->drafts, conversation);
 }
 
-int import_pi(struct import *import, const char *data, size_t len, struct bobbin_error *error)
+static void pi_init(struct pi *pi, struct import *import, struct import_order *order)
 {
-	struct pi pi = {.import = import,
+	*pi = (struct pi){.import = import,
+		.order = order,
 		.drafts = {.import = import},
 		.out = BUFFER_INIT(LIMIT_IMPORT_BYTES),
 		.content = BUFFER_INIT(LIMIT_IMPORT_BYTES),
 		.entry.text = BUFFER_INIT(LIMIT_IMPORT_BYTES),
 		.message.text = BUFFER_INIT(LIMIT_IMPORT_BYTES)};
-	struct import_lines lines;
+}
+
+static void pi_release(struct pi *pi)
+{
+	drafts_release(&pi->drafts);
+	id_table_release(&pi->entries);
+	id_table_release(&pi->begins);
+	mem_free(pi->starts);
+	buffer_release(&pi->out);
+	buffer_release(&pi->content);
+	buffer_release(&pi->entry.text);
+	buffer_release(&pi->message.text);
+}
+
+static int read_entries(struct pi *pi)
+{
+	struct import_order *order = pi->order;
 	struct json entry;
 	struct place place;
 	int rc;
 
-	import_lines_init(&lines, import, data, len);
-	while ((rc = import_lines_next(&lines, &entry, &place)) > 0) {
-		if ((rc = read_entry(&pi, &entry, place)) < 0)
+	while ((rc = import_order_next(order, &entry, &place)) > 0) {
+		if (order->anew) {
+			pi_release(pi);
+			pi_init(pi, order->import, order);
+		}
+		if ((rc = read_entry(pi, &entry, place)) < 0)
 			break;
 	}
+	return rc ? rc : import_order_tell(order);
+}
+
+int import_pi(struct import *import, const char *data, size_t len, struct bobbin_error *error)
+{
+	struct import_order order;
+	struct pi pi;
+
+	import_order_init(&order, import, data, len, names);
+	pi_init(&pi, import, &order);
+	int rc = read_entries(&pi);
+	if (!rc && !pi.drafts.count)
+		rc = import_lines_fail(&order.lines, "pi", error);
+	import_order_release(&order);
 	if (!rc)
-		rc = pi.drafts.count ? finish(&pi) : import_lines_fail(&lines, "pi", error);
-	drafts_release(&pi.drafts);
-	id_table_release(&pi.entries);
-	id_table_release(&pi.begins);
-	mem_free(pi.starts);
-	buffer_release(&pi.out);
-	buffer_release(&pi.content);
-	buffer_release(&pi.entry.text);
-	buffer_release(&pi.message.text);
+		rc = finish(&pi);
+	pi_release(&pi);
 	return import_end(rc, error);
 }
