@@ -38,7 +38,9 @@ static const struct option options[] = {
 	{"help", OPTION_FLAG, AT(help), NULL, "explain the command"},
 	{"version", OPTION_FLAG, AT(version), NULL, "the version, as the command of that name"},
 	{"session", OPTION_TEXT, AT(session), "ID", "the session (default: main)"},
-	{"model", OPTION_TEXT, AT(model), "M", "openai:NAME, anthropic:NAME, mock, mock:FILE, replay:FILE"},
+	{"model", OPTION_TEXT, AT(model), "M",
+		"openai:NAME, openai-responses:NAME, anthropic:NAME (NAME@URL: elsewhere), mock, mock:FILE, replay:FILE (default: "
+		"$BOBBIN_MODEL)"},
 	{"system", OPTION_TEXT, AT(system_file), "FILE",
 		"the system prompt; sent fresh each time, never stored"},
 	{"tools", OPTION_TEXT, AT(tools_file), "FILE", "tool definitions, a JSON array"},
@@ -48,7 +50,7 @@ static const struct option options[] = {
 	{"title", OPTION_TEXT, AT(title), "TEXT", "a title for the new session"},
 	{"from", OPTION_TEXT, AT(from), "ID", "first message"},
 	{"to", OPTION_TEXT, AT(to), "ID", "last message"},
-	{"at", OPTION_TEXT, AT(at), "ID", "as of this message instead of the head; of resume-test: shares of the task"},
+	{"at", OPTION_TEXT, AT(at), "ID", "as of this message instead of the head"},
 	{"expect", OPTION_TEXT, AT(expect), "HEAD",
 		"append only if HEAD is still the head (\"\": the session is empty)"},
 	{"format", OPTION_TEXT, AT(format), "F", "the format of the input (default: recognised)"},
@@ -64,7 +66,7 @@ static const struct option options[] = {
 		"the model's longest silence, also before its first word (default 120)"},
 	{"no-compaction", OPTION_FLAG, AT(no_compaction), NULL,
 		"leave out what does not fit instead of compacting"},
-	{"prices", OPTION_TEXT, AT(prices_file), "FILE", "price table, JSON: see bobbin help simulate"},
+	{"prices", OPTION_TEXT, AT(prices_file), "FILE", "a price table, JSON (as shown above)"},
 	{"repair", OPTION_FLAG, AT(repair), NULL, "mend what can be mended; what is read is not changed"},
 	{"dry-run", OPTION_FLAG, AT(dry_run), NULL, "report, write nothing"},
 	{"materialize", OPTION_FLAG, AT(materialize), NULL,
@@ -114,7 +116,7 @@ static const struct option options[] = {
 	{"limit", OPTION_COUNT, AT(limit), "N", "at most N"},
 	{"segment-bytes", OPTION_COUNT, AT(segment_bytes), "N",
 		"of a new session: the unit of compaction (default 16384)"},
-	{"window", OPTION_COUNT, AT(window), "N", "the model's window in tokens"},
+	{"window", OPTION_COUNT, AT(window), "N", "the model's window in tokens (default: as its name says, else 128000)"},
 	{"output-reserve", OPTION_SIGNED, AT(output_reserve), "N", "tokens kept for the answer"},
 	{"margin", OPTION_SIGNED, AT(margin), "N", "tokens kept free (default 2 %)"},
 	{"trigger", OPTION_SHARE, AT(trigger), "SHARE",
@@ -342,13 +344,32 @@ void arguments_release(struct arguments *arguments)
 	arguments->words = NULL;
 }
 
-static void print_option(const struct option *option)
+/* What an option means to one command, where that is not what it means to the others. */
+static const struct {
+	const char *command, *option, *help;
+} MEANINGS[] = {
+	{"export", "format", "the format to write, one of these"},
+	{"files", "at", "cat: as of this message, or this version"},
+	{"resume-test", "at", "shares of the task at which it is taken up again: 0.25,0.5,0.75"},
+	{"request", "dialect", "openai-chat (the default), openai-responses or anthropic"},
+};
+
+static const char *help_of(const struct option *option, const struct command *command)
+{
+	for (size_t i = 0; command && i < sizeof(MEANINGS) / sizeof(MEANINGS[0]); i++)
+		if (strcmp(MEANINGS[i].command, command->name) == 0 && strcmp(MEANINGS[i].option, option->name) == 0)
+			return MEANINGS[i].help;
+	return option->help;
+}
+
+static void print_option(const struct option *option, const struct command *command)
 {
 	char left[40];
 	snprintf(left, sizeof(left), "--%s%s%s", option->name, option->value ? " " : "",
 		option->value ? option->value : "");
 	printf("  %-22s ", left);
-	print_hanging(option->help, strlen(option->help), 25);
+	const char *help = help_of(option, command);
+	print_hanging(help, strlen(help), 25);
 }
 
 void arguments_print_options(const struct command *command)
@@ -356,5 +377,5 @@ void arguments_print_options(const struct command *command)
 	for (size_t i = 0; i < OPTION_TOTAL; i++)
 		if (list_has(command ? command->options : global_options, options[i].name,
 			    strlen(options[i].name)))
-			print_option(&options[i]);
+			print_option(&options[i], command);
 }

@@ -123,6 +123,8 @@ const char *messages_text(const struct bobbin_session_info *info);
 /* common.c: reads all of a file ("-": stdin) into memory of malloc; 0, or an exit code with the reason
  * printed. */
 int read_input(const char *name, char **ret_data, size_t *ret_len);
+/* Says on stderr that stdin is read, if that is a terminal. */
+void tell_terminal(void);
 
 /* --store, BOBBIN_STORE, or .sessions. */
 const char *store_path(const struct arguments *arguments);

@@ -137,12 +137,20 @@ const char *model_spec(const struct arguments *arguments)
 	return mock && strcmp(mock, "1") == 0 ? "mock" : NULL;
 }
 
+void tell_terminal(void)
+{
+	if (isatty(STDIN_FILENO))
+		fputs("reading from the terminal; end with Ctrl-D on a line of its own\n", stderr);
+}
+
 /* A file is held whole. What is larger is no transcript but a device or a mistake. */
 #define INPUT_BYTES_MAX ((size_t)1 << 30)
 
 int read_input(const char *name, char **ret_data, size_t *ret_len)
 {
 	FILE *file = strcmp(name, "-") == 0 ? stdin : fopen(name, "rb");
+	if (file == stdin)
+		tell_terminal();
 	char *data = NULL;
 	size_t len = 0, cap = 0, got;
 	if (!file)

@@ -279,11 +279,17 @@ static const char *where_to_put(const char *format)
 /* The way on: into the store with everything put right, and out again. */
 static void print_way_on(const struct visit *visit, const char *file, const bobbin_faults *faults)
 {
-	bool repairs = false;
-	for (size_t i = 0; i < bobbin_faults_count(faults); i++)
+	bool repairs = false, refused = false;
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++) {
 		repairs |= *bobbin_faults_get(faults, i)->repair != 0;
+		refused |= bobbin_faults_get(faults, i)->refusal_count > 0;
+	}
 	const char *format = bobbin_faults_format(faults);
-	if (!repairs || !format || visit->arguments->json)
+	if (!format || visit->arguments->json)
+		return;
+	if (!repairs && !refused && bobbin_faults_count(faults))
+		puts("no provider refuses it: `bobbin import` takes it as it is");
+	if (!repairs)
 		return;
 	puts("to go on with it:");
 	fputs("  bobbin import --repair ", stdout);

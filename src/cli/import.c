@@ -76,6 +76,19 @@ static void note_tallies(const struct arguments *arguments, const bobbin_import 
 	free(text);
 }
 
+/* As they stand no provider takes them, and nobody would see it before the first request elsewhere. */
+static void note_unanswered(const struct arguments *arguments, const bobbin_import *import)
+{
+	const struct bobbin_imported *one;
+	uint64_t open = 0;
+
+	for (size_t i = 0; (one = bobbin_import_get(import, i)); i++)
+		open += one->calls > one->results ? one->calls - one->results : 0;
+	if (open && !arguments->repair)
+		note(arguments, "  %s without a result: --repair gives %s one that says so, as chat does when it goes on",
+			counted(open, "call"), open == 1 ? "it" : "each");
+}
+
 /* The ids go to stdout, one a line, so that a script can use them; the rest is for a person. */
 static void print_imported(const struct arguments *arguments, const bobbin_import *import, const char *file)
 {
@@ -105,6 +118,7 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 		note(arguments, "  … and %s; --json shows %s", counted(warnings - SHOWN_REMARKS, "more remark"),
 			warnings - SHOWN_REMARKS == 1 ? "it" : "them all");
 	note_tallies(arguments, import, warnings > SHOWN_REMARKS);
+	note_unanswered(arguments, import);
 }
 
 static int import_file(const struct arguments *arguments, bobbin_store *store, const char *file)

@@ -29,7 +29,9 @@ const struct command commands[] = {
 		0, 1, command_chat},
 	{"append", "append SESSION [--expect HEAD] < MESSAGES", "append JSONL messages from stdin",
 		"Each line is acknowledged with its seq and id once it is durable. The first that fails ends "
-		"it.",
+		"it. A line is one message: {\"role\":\"user\",\"content\":\"…\"}, {\"role\":\"assistant\",\"content\":\"…\","
+		"\"tool_calls\":[{\"id\":\"c1\",\"name\":\"f\",\"arguments\":\"{}\"}]}, {\"role\":\"tool\",\"tool_call_id\":\"c1\","
+		"\"content\":\"…\"}; \"id\" may be given, other members are kept as they are.",
 		"expect owner title segment-bytes redact-on-write", 1, 1, command_append},
 	{"manufacture", "manufacture SESSION [--rounds 30] [--seed 1]",
 		"append a made-up conversation, to try things on",
@@ -50,7 +52,7 @@ const struct command commands[] = {
 		"a pointer "
 		"to it. Nothing is sent and nothing is written.",
 		"session at " BUDGET, 0, 1, command_window},
-	{"request", "request SESSION --dialect D [--at ID]", "the exact body that would be sent",
+	{"request", "request SESSION [--dialect D] [--at ID]", "the exact body that would be sent",
 		"Always acceptable to a strict provider of that dialect (bobbin check).",
 		"session at dialect " BUDGET, 0, 1, command_request},
 	{"check", "check --dialect D FILE", "is this request acceptable to a strict provider?",
@@ -175,7 +177,8 @@ const struct command commands[] = {
 		"format id owner redact-on-write repair", 1, -1, command_import},
 	{"export", "export SESSION --format F", "a session in another product's format, to stdout",
 		"The line to the head, or --to a message. What the format has no place for is said on stderr. "
-		"`bobbin import` reads all of them back, except markdown.",
+		"`bobbin import` reads all of them back, except markdown. openai-chat, openai-responses and anthropic are the "
+		"messages alone; a whole body to send is what bobbin request gives.",
 		"format to mask", 1, 1, command_export},
 	{"doctor", "doctor [SESSION | FILE …] [--repair]",
 		"what is wrong with sessions, the store or a transcript, and what it means",
@@ -202,6 +205,17 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+static const char *const VARIABLES[][2] = {
+	{"BOBBIN_STORE", "the store, unless --store names one"},
+	{"BOBBIN_MODEL", "the model, unless --model names one; MOCK=1 is BOBBIN_MODEL=mock"},
+	{"OPENAI_API_KEY", "the key for openai:NAME and openai-responses:NAME"},
+	{"ANTHROPIC_API_KEY", "the key for anthropic:NAME"},
+	{"BOBBIN_BASE_URL", "another base address for all of them; so does NAME@URL for one"},
+	{"HTTPS_PROXY, NO_PROXY", "a proxy for requests over https, and what goes without it"},
+	{"SSL_CERT_FILE", "the certificates to trust"},
+	{"NO_COLOR, COLUMNS", "no colour; how wide the screen is"},
+};
+
 static void print_overview(void)
 {
 	puts("bobbin: durable sessions and honest windows for LLM agents\n");
@@ -212,6 +226,11 @@ static void print_overview(void)
 	}
 	puts("\nOptions that stand anywhere:");
 	arguments_print_options(NULL);
+	puts("\nThe environment:");
+	for (size_t i = 0; i < sizeof(VARIABLES) / sizeof(VARIABLES[0]); i++) {
+		printf("  %-22s ", VARIABLES[i][0]);
+		print_hanging(VARIABLES[i][1], strlen(VARIABLES[i][1]), 25);
+	}
 	puts("\nExit codes: 0 done · 1 the answer is no · 2 wrong usage · 3 failed · 4 conflict");
 	puts("Try it offline:  MOCK=1 bobbin chat \"I live in Shanghai, please note that\"");
 }

@@ -68,6 +68,8 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 	unsigned long number = 0;
 	const char *expect = arguments->expect;
 	int rc = 0;
+
+	tell_terminal();
 	while (!rc && (len = read_line(&line, &cap)) > 0) {
 		number++;
 		if (blank(line, len))
@@ -184,6 +186,8 @@ int command_fork(const struct arguments *arguments)
 	bool named = arguments->word_count == 2;
 	const char *parent = named ? arguments->words[0] : arguments->session ? arguments->session : "main";
 	int rc = open_session(arguments, parent, false, false, &store, &session);
+	if (rc && !named && !arguments->session) /* perhaps the place was forgotten */
+		fprintf(stderr, "to fork session %s: bobbin fork %s AT\n", arguments->words[0], arguments->words[0]);
 	if (rc)
 		return rc;
 	options.id = arguments->id;

@@ -161,6 +161,11 @@ static int refuse_round(const struct planner *planner, uint64_t words_tokens, ui
 			"take a larger window",
 			(unsigned long long)planner->pinned_tokens,
 			(unsigned long long)planner->budget->history);
+	if (words_tokens <= planner->room && calls_tokens <= planner->room)
+		return error_set(planner->error, BOBBIN_EBUDGET,
+			"the newest turn is too big: %llu tokens of the user's words and %llu of the model's last message, with %llu left "
+			"for both even when all results are pointers; rewind before it or take a larger window",
+			(unsigned long long)words_tokens, (unsigned long long)calls_tokens, (unsigned long long)planner->room);
 	return error_set(planner->error, BOBBIN_EBUDGET,
 		"%s too big: %llu tokens, with %llu left for the newest turn even when all its results are "
 		"pointers; %s",

@@ -58,7 +58,30 @@ with Scratch() as scratch:
     for words in [("--version",), ("--version", "show"), ("list", "--version")]:
         equal(scratch.run(*words).text, said, " ".join(words) + " says the same")
     equal(scratch.run("--version", "--json").rows, [{"version": said.split()[1]}], "and as JSON")
+    overview = scratch.run("help").text
+    ok(all(name in overview for name in ("BOBBIN_STORE", "BOBBIN_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY")),
+       "help lists the environment", overview)
+    ok("the format to write" in scratch.run("help", "export").text and "format of the input" in scratch.run("help", "import").text,
+       "an option that means something else elsewhere is explained for each command")
     for command in re.findall(r"^  ([a-z]+)  +", scratch.run("help").text, re.M):
         ok(scratch.run("help", command).code == 0, f"help {command}")
+
+# What a forgotten word, or a file from elsewhere, leads to.
+with Scratch() as scratch:
+    path = os.path.join(scratch.path, "chat.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('[{"role":"user","content":"go"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",'
+                   '"function":{"name":"f","arguments":"{}"}}]}]')
+    plain = scratch.run("import", "--id", "trip", path)
+    ok("1 call without a result: --repair" in " ".join(plain.errors.split()), "an import tells of calls without a result", plain)
+    mended = scratch.run("import", "--id", "mended", "--repair", path)
+    ok(mended.code == 0 and "without a result: --repair" not in mended.errors, "not if they were given one", mended)
+    forgotten = scratch.run("fork", "trip")
+    ok(forgotten.code == 3 and "bobbin fork trip AT" in forgotten.errors, "fork without a place says how", forgotten)
+    midway = os.path.join(scratch.path, "log.jsonl")
+    with open(midway, "w", encoding="utf-8") as file:
+        file.write('{"type":"user","uuid":"u","parentUuid":"lost","sessionId":"s","message":{"role":"user","content":"hello"}}\n')
+    verdict = scratch.run("doctor", midway)
+    ok(verdict.code == 1 and "no provider refuses it" in verdict.text, "the doctor says when a file is good enough", verdict)
 
 done()
