@@ -104,7 +104,6 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 				counted(one->results, "result"));
 		else if (i == 10)
 			note(arguments, "  … and %s more", number_text(count - 10));
-		puts(one->id);
 	}
 	for (size_t i = 0; i < warnings && i < SHOWN_REMARKS; i++) {
 		const struct bobbin_fault *fault = bobbin_faults_get(bobbin_import_warnings(import), i);
@@ -119,6 +118,8 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 			warnings - SHOWN_REMARKS == 1 ? "it" : "them all");
 	note_tallies(arguments, import, warnings > SHOWN_REMARKS);
 	note_unanswered(arguments, import);
+	for (size_t i = 0; (one = bobbin_import_get(import, i)); i++)
+		puts(one->id);
 }
 
 static int import_file(const struct arguments *arguments, bobbin_store *store, const char *file)
