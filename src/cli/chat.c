@@ -69,10 +69,7 @@ static void show_text(struct answer *answer, const struct bobbin_event *event)
 	answer->any_text = true;
 	if (answer->arguments->json)
 		return;
-	if (isatty(STDOUT_FILENO))
-		print_clean(event->text, event->text_len);
-	else
-		fwrite(event->text, 1, event->text_len, stdout);
+	print_data(event->text, event->text_len);
 	fflush(stdout);
 }
 
@@ -221,7 +218,7 @@ static void prompt_command(const struct talk *talk, const char *line)
 	else if (strcmp(line, "/help") == 0)
 		fputs(prompt_help, stdout);
 	else
-		printf("there is no %s here\n%s", line, prompt_help);
+		printf("there is no %s here\n%s", visible(line), prompt_help);
 }
 
 /* Ctrl-C throws the line away, not the conversation. */

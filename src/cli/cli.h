@@ -95,6 +95,10 @@ void print_hanging(
 	const char *text, size_t len, int indent); /* the first line goes on where the cursor stands */
 void print_clean(
 	const char *text, size_t len); /* as it is, control characters other than \n and \t made visible */
+/* What is for a program: its bytes as they are, but as print_clean has them where stdout is a terminal. */
+void print_data(const char *data, size_t len);
+/* The same for JSON of a log or of the library: on a terminal control characters are escaped, it stays the same JSON. */
+void print_json_data(const char *json, size_t len);
 void print_line_of(
 	const char *text, size_t len, size_t columns); /* one line of at most `columns`, … at its end */
 /* A name for a printf: control characters made visible, cut at about 1,000 bytes; one of eight static

@@ -152,7 +152,7 @@ int command_record(const struct arguments *arguments)
 	else if (rc < 0)
 		rc = fail(&error);
 	else if (arguments->json)
-		puts(text);
+		print_json_data(text, strlen(text)), putchar('\n');
 	else if (!*text)
 		note(arguments, "session %s has no segments with records yet", bobbin_session_info(session)->id);
 	else
@@ -174,7 +174,7 @@ static int verify(const struct arguments *arguments, bobbin_session *session, co
 	size_t count = bobbin_faults_count(faults);
 	print_faults(arguments, faults);
 	if (!arguments->json && !record && bobbin_session_record(session, NULL, NULL, NULL, &error) < 0)
-		printf("nothing to verify: %s\n", error.message);
+		printf("nothing to verify: %s\n", visible(error.message));
 	else if (!arguments->json && !count)
 		print_hanging(EVERYTHING, strlen(EVERYTHING), 2);
 	else if (!arguments->json)

@@ -14,16 +14,19 @@ void print_export_formats(void)
 		printf("  %-18s %s\n", *name, bobbin_export_summary(*name));
 }
 
-static int write_all(bobbin_export *export)
+static int write_all(const struct arguments *arguments, bobbin_export *export)
 {
+	bool json = strcmp(arguments->format, "markdown") != 0;
 	struct bobbin_error error;
 	const char *data;
 	size_t len;
 	int code;
 
-	while ((code = bobbin_export_next(export, &data, &len, &error)) > 0)
-		if (fwrite(data, 1, len, stdout) != len)
+	while ((code = bobbin_export_next(export, &data, &len, &error)) > 0) {
+		json ? print_json_data(data, len) : print_data(data, len);
+		if (ferror(stdout))
 			return fail_file("stdout", errno);
+	}
 	if (code < 0)
 		return fail(&error);
 	return fflush(stdout) == 0 ? EXIT_DONE : fail_file("stdout", errno);
@@ -59,7 +62,7 @@ int command_export(const struct arguments *arguments)
 	if (bobbin_export_open(session, &options, &export, &error) < 0) {
 		code = fail(&error);
 	} else {
-		code = write_all(export);
+		code = write_all(arguments, export);
 		say_losses(arguments, export);
 		bobbin_export_close(export);
 	}

@@ -98,10 +98,8 @@ static int cat(const struct arguments *arguments, bobbin_session *session, const
 		fputs(",\"content\":", stdout);
 		print_json_string(data, len);
 		puts("}");
-	} else if (output_color(1)) {
-		print_clean(data, len);
 	} else {
-		fwrite(data, 1, len, stdout);
+		print_data(data, len);
 	}
 	bobbin_free(data);
 	return EXIT_DONE;

@@ -330,7 +330,7 @@ static void print_result(const struct bobbin_action_info *info)
 	int code;
 
 	if (!once_result_read(info->result, info->result_len, &code, &pieces)) {
-		fwrite(info->result, 1, info->result_len, stdout);
+		print_data(info->result, info->result_len);
 		return;
 	}
 	while (once_pieces_next(&pieces, &error, &data, &len)) {

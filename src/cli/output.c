@@ -97,13 +97,17 @@ static void put_character(FILE *stream, const char *text, size_t used)
 		fwrite(text, 1, used, stream);
 }
 
-/* A character as it may stand in JSON: no byte that is no UTF-8, and no C1 control as itself. */
+/* A character as it may stand in a string of JSON: no byte that is no UTF-8, and nothing that drives a terminal as itself. */
 static size_t put_json_character(const char *text, size_t len)
 {
 	int columns;
 	size_t used = character(text, len, &columns);
-	if (is_c1(text, used))
+	if (used == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f))
+		printf("\\u%04x", (unsigned char)*text);
+	else if (is_c1(text, used))
 		printf("\\u%04x", (unsigned char)text[1]);
+	else if (is_reordering(text, used))
+		printf("\\u20%02x", ((unsigned char)text[1] & 3) << 6 | ((unsigned char)text[2] & 0x3f));
 	else if (used == 1 && (unsigned char)*text >= 0x80)
 		fputs("\xef\xbf\xbd", stdout);
 	else
@@ -135,8 +139,6 @@ void print_json_string(const char *text, size_t len)
 			printf("\\%c", c);
 		else if (c == '\n')
 			fputs("\\n", stdout);
-		else if (c < 0x20 || c == 0x7f)
-			printf("\\u%04x", c);
 		else
 			i += put_json_character(text + i, len - i) - 1;
 	}
@@ -214,6 +216,29 @@ void print_clean(const char *text, size_t len)
 		else if (text[i] != '\r')
 			put_character(stdout, text + i, used);
 		i += used;
+	}
+}
+
+void print_data(const char *data, size_t len)
+{
+	if (isatty(STDOUT_FILENO))
+		print_clean(data, len);
+	else
+		fwrite(data, 1, len, stdout);
+}
+
+void print_json_data(const char *json, size_t len)
+{
+	if (!isatty(STDOUT_FILENO)) {
+		fwrite(json, 1, len, stdout);
+		return;
+	}
+	/* A control character that is neither blank nor line break stands within a string, or it is no JSON. */
+	for (size_t i = 0; i < len;) {
+		if (json[i] == '\n' || json[i] == '\t' || json[i] == '\r')
+			putchar(json[i++]);
+		else
+			i += put_json_character(json + i, len - i);
 	}
 }
 

@@ -11,7 +11,7 @@
 
 static void print_message_json(const struct bobbin_message *message)
 {
-	fwrite(message->record, 1, message->record_len, stdout);
+	print_json_data(message->record, message->record_len);
 	putchar('\n');
 }
 

@@ -210,7 +210,7 @@ int command_window(const struct arguments *arguments)
 	} else if (bobbin_plan_json(plan, &text, &len, &error) < 0) {
 		rc = fail(&error);
 	} else {
-		fwrite(text, 1, len, stdout);
+		print_json_data(text, len);
 		putchar('\n');
 		bobbin_free(text);
 	}
@@ -235,7 +235,7 @@ int command_request(const struct arguments *arguments)
 		rc = fail(&error);
 		rc = error.code == BOBBIN_EUNSUPPORTED ? EXIT_USAGE : rc;
 	} else {
-		fwrite(body, 1, len, stdout);
+		print_json_data(body, len);
 		putchar('\n');
 		bobbin_free(body);
 	}
