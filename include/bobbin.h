@@ -418,6 +418,7 @@ BOBBIN_API int bobbin_repair_store(bobbin_store *store, uint64_t *ret_mended, st
 
 struct bobbin_backup_report {
 	int incremental;       /* 1: the folder was an earlier backup */
+	int taken_over;        /* 1: … of another folder, of which this store has everything; from now on it is this store's */
 	uint64_t sessions;     /* in it now */
 	uint64_t bytes;        /* of their logs */
 	uint64_t bytes_copied; /* of logs, this time */
@@ -434,11 +435,16 @@ struct bobbin_backup_report {
  * copied, and what was deleted since is taken out. It is a store like any other; caches are not copied. A backup is
  * for reading: what was written into it is not overwritten (BOBBIN_EEXIST).
  *
+ * A backup belongs to the folder of the store that it was made of, wherever that is moved. Another folder (a store that was
+ * restored, copied, or moved to another disk) goes on with it if it has everything that is in it: each log there is the beginning
+ * of its own of that name. Otherwise it is refused (BOBBIN_ECONFLICT), and so is a store that lacks messages of a session that the
+ * backup has, because it was put back to an earlier state; the message says whose the backup is, and nothing was changed.
+ *
  * What cannot be copied (report.left_out) stops nothing; what an earlier backup has of it stays there.
  *
  * On return it is on disk, and has been read back and opened. A new one is made beside its place, as PATH.partial. One
  * that is brought up to date can be used at every moment, also after a crash or with a full disk. ret_report may be NULL.
- * BOBBIN_EEXIST: there is something else; BOBBIN_EBUSY: another backup goes there; BOBBIN_EINVAL: within the store itself.
+ * BOBBIN_EEXIST: there is something else; BOBBIN_ECONFLICT: it is another store's; BOBBIN_EBUSY: another backup goes there; BOBBIN_EINVAL: within the store itself.
  */
 BOBBIN_API int bobbin_backup(bobbin_store *store, const char *path, struct bobbin_backup_report *ret_report,
 	struct bobbin_error *error);

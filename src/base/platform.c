@@ -181,6 +181,15 @@ static struct file_info info_of(const struct stat *status)
 	};
 }
 
+/* Not of every kernel and every file system. */
+static int64_t born_ns(int folder)
+{
+	struct statx status;
+	if (RETRY(statx(folder, "", AT_EMPTY_PATH, STATX_BTIME, &status)) < 0 || !(status.stx_mask & STATX_BTIME))
+		return 0;
+	return nanoseconds_of((struct timespec){status.stx_btime.tv_sec, status.stx_btime.tv_nsec});
+}
+
 static int os_info(void *context, int file, struct file_info *ret_info)
 {
 	(void)context;
@@ -188,6 +197,8 @@ static int os_info(void *context, int file, struct file_info *ret_info)
 	int rc = RETRY(fstat(file, &status));
 	if (rc == 0)
 		*ret_info = info_of(&status);
+	if (rc == 0 && S_ISDIR(status.st_mode))
+		ret_info->born_ns = born_ns(file);
 	return rc;
 }
 
@@ -267,6 +278,20 @@ static int os_file_system(void *context, int file, uint64_t *ret_magic)
 	return rc;
 }
 
+static int os_path_of(void *context, int dir, char *ret_path, size_t size)
+{
+	(void)context;
+	char name[32];
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", dir);
+	ssize_t len = RETRY(readlink(name, ret_path, size));
+	if (len < 0)
+		return (int)len;
+	if ((size_t)len >= size)
+		return -ENAMETOOLONG;
+	ret_path[len] = '\0';
+	return 0;
+}
+
 static uint32_t os_user(void *context)
 {
 	(void)context;
@@ -334,6 +359,7 @@ static const struct platform os_platform = {
 	.make_dir_at = os_make_dir_at,
 	.list = os_list,
 	.file_system = os_file_system,
+	.path_of = os_path_of,
 	.user = os_user,
 	.realtime_ns = os_realtime_ns,
 	.monotonic_ns = os_monotonic_ns,

@@ -24,6 +24,7 @@ struct file_info {
 	uint32_t mode;   /* type and permission bits as in struct stat */
 	uint32_t owner;  /* user id */
 	uint64_t links;
+	int64_t born_ns; /* of a folder, where the file system knows; else 0: with the inode it names the folder for ever */
 };
 
 struct platform {
@@ -54,6 +55,8 @@ struct platform {
 	/* Names in a directory, without "." and "..", in no order. `each` returns false to stop. */
 	int (*list)(void *context, int dir, bool (*each)(void *data, const char *name), void *data);
 	int (*file_system)(void *context, int file, uint64_t *ret_magic); /* f_type of statfs(2) */
+	/* Where a folder is, from the root, NUL-terminated; -ENAMETOOLONG. For people: it may be elsewhere at once. */
+	int (*path_of)(void *context, int dir, char *ret_path, size_t size);
 	uint32_t (*user)(void *context);                           /* effective user id */
 
 	int64_t (*realtime_ns)(void *context);                     /* since 1970, UTC */

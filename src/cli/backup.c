@@ -28,6 +28,8 @@ static void print_report(const char *path, const struct bobbin_backup_report *re
 	if (report->incremental)
 		printf("; %s copied since the last time", report->bytes_copied ? bytes_text(report->bytes_copied) : "nothing");
 	putchar('\n');
+	if (report->taken_over)
+		puts("  it was the backup of another folder, of which this store has everything:\n  it is this store's from now on");
 	if (report->removed)
 		printf("  %s taken out: deleted in the store since\n", counted(report->removed, "session"));
 	if (report->damaged)
@@ -68,9 +70,9 @@ static void print_report_json(const char *path, const struct bobbin_backup_repor
 {
 	putchar('{');
 	print_json_member("path", path);
-	printf(",\"incremental\":%s,\"sessions\":%llu,\"bytes\":%llu,\"bytes_copied\":%llu,\"removed\":%llu,"
+	printf(",\"incremental\":%s,\"taken_over\":%s,\"sessions\":%llu,\"bytes\":%llu,\"bytes_copied\":%llu,\"removed\":%llu,"
 	       "\"damaged\":%llu,\"refused\":%llu,",
-		report->incremental ? "true" : "false", (unsigned long long)report->sessions,
+		report->incremental ? "true" : "false", report->taken_over ? "true" : "false", (unsigned long long)report->sessions,
 		(unsigned long long)report->bytes, (unsigned long long)report->bytes_copied,
 		(unsigned long long)report->removed, (unsigned long long)report->damaged, (unsigned long long)report->refused);
 	print_left_out_json(report->left_out);

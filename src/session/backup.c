@@ -49,6 +49,7 @@ int bobbin_backup(bobbin_store *store, const char *path, struct bobbin_backup_re
 		return rc;
 	if (ret_report)
 		*ret_report = (struct bobbin_backup_report){.incremental = counts.incremental,
+			.taken_over = counts.taken_over,
 			.sessions = counts.sessions,
 			.bytes = counts.bytes,
 			.bytes_copied = counts.bytes_copied,

@@ -512,7 +512,7 @@ static int check_copies(struct course *course)
 static int write_down(struct course *course)
 {
 	struct copied *logs = arena_alloc(&course->arena, (course->count + 1) * sizeof(*logs));
-	size_t count = 0;
+	struct manifest manifest = {.items = logs, .complete = true, .owner = course->backup.owner};
 
 	if (!logs)
 		return no_memory(course);
@@ -521,11 +521,11 @@ static int write_down(struct course *course)
 		const struct copied *earlier =
 			member->refused ? manifest_find(&course->backup.earlier, member->log.name) : NULL;
 		if (earlier || !member->gone)
-			logs[count++] = earlier ? *earlier : member->log;
+			logs[manifest.count++] = earlier ? *earlier : member->log;
 	}
 	int rc = sync_target(course);
 	if (!rc)
-		rc = manifest_write(course->backup.target, logs, count, course->error);
+		rc = manifest_write(course->backup.target, &manifest, course->error);
 	return rc ? rc : sync_target(course);
 }
 
@@ -546,14 +546,32 @@ static int give_name(struct course *course)
 				       : 0;
 }
 
+/* Before anything is changed: whose it is, and then, written down, that it is at work. So a new one is known as a backup from the
+ * start, and should it be killed, the next one takes it over. */
+static int begin(struct course *course)
+{
+	struct backup *backup = &course->backup;
+	bool taken_over = false;
+	int rc = manifest_read(backup->target, &course->arena, &backup->earlier, course->error);
+
+	if (!rc)
+		rc = backup_owner_find(backup->source, &course->arena, &backup->owner, course->error);
+	if (!rc && backup->earlier.there)
+		rc = backup_owner_check(backup, course->work, &taken_over, course->error);
+	if (rc)
+		return rc;
+	struct manifest at_work = backup->earlier;
+	at_work.complete = false;
+	at_work.owner = backup->owner;
+	backup->counts->taken_over = taken_over;
+	return manifest_write(backup->target, &at_work, course->error);
+}
+
 static int run(struct course *course)
 {
 	struct backup *backup = &course->backup;
-	int rc = manifest_read(backup->target, &course->arena, &backup->earlier, course->error);
+	int rc = begin(course);
 
-	/* A new one is known as a backup from the start: should it be killed, the next one takes it over. */
-	if (!rc && !backup->earlier.there)
-		rc = manifest_write(backup->target, NULL, 0, course->error);
 	if (!rc)
 		rc = list_members(course, backup->source, &course->members, &course->count);
 	if (!rc)

@@ -20,7 +20,10 @@
  * (4) Nothing is trusted for its name: what an earlier backup copied must be the beginning of what is there now, or it is
  *     copied anew. What was written into the backup itself is not overwritten: BOBBIN_EEXIST.
  *
- *	BACKUP/.backup    what was copied: of each log its size, CRC-32C, device and inode
+ * (5) No store wipes another's backup, and none that was put back to an earlier state its own: see backup_owner.c for whose a
+ *     backup is. What is refused for that has changed nothing.
+ *
+ *	BACKUP/.backup    the store's folder; what was copied: of each log its size, CRC-32C, device and inode
  */
 #ifndef STORE_BACKUP_H
 #define STORE_BACKUP_H
@@ -38,6 +41,7 @@ struct store_backup_options {
 
 struct store_backup {
 	bool incremental;      /* there was an earlier one */
+	bool taken_over;       /* … of another folder, of which this store has everything */
 	uint64_t sessions;     /* in it now */
 	uint64_t bytes;	       /* of their logs */
 	uint64_t bytes_copied; /* of logs, this time */
@@ -50,6 +54,7 @@ struct store_backup {
 /*
  * Copies the store into the folder `path`, which must not exist, be empty, or be an earlier backup; its parent must exist. On
  * return all of it is on disk and has been read back. BOBBIN_EEXIST: there is something else, or it has been written to;
+ * BOBBIN_ECONFLICT: it is another store's, or has messages that the store has not;
  * BOBBIN_EBUSY: another backup is at it, or a log was locked for too long; BOBBIN_EINVAL: inside of the store itself;
  * BOBBIN_ENOSPC, BOBBIN_EIO, BOBBIN_ENOMEM, BOBBIN_ECORRUPT (the copy is not what was copied).
  */

@@ -205,6 +205,86 @@ int backup_log(struct backup *backup, struct copied *wanted, struct bobbin_error
 	return rc;
 }
 
+/* The first line of a file, or as much of it as a header has at most. */
+static int first_line(const struct pair *pair, int file, uint64_t size, char *into, struct slice *ret_line, struct bobbin_error *error)
+{
+	size_t wanted = size < STORE_HEAD_BYTES ? (size_t)size : STORE_HEAD_BYTES;
+	ssize_t got = platform_read_full(pair->backup->source->platform, file, into, wanted, 0);
+	if (got < 0)
+		return error_set_os(error, (int)-got, "cannot read %s", pair->name);
+	const char *stop = memchr(into, '\n', (size_t)got);
+	*ret_line = (struct slice){into, stop ? (size_t)(stop - into) : (size_t)got};
+	return 0;
+}
+
+/* A log that does not begin with its copy: another session was begun under that name, with a first line of its own that is
+ * whole, or it is the same one. */
+static int is_another(const struct pair *pair, uint64_t from_size, bool *ret_is, struct bobbin_error *error)
+{
+	char *piece = pair->backup->piece;
+	struct slice ours, copied;
+	struct json record;
+	int rc = first_line(pair, pair->from, from_size, piece, &ours, error);
+
+	if (!rc)
+		rc = first_line(pair, pair->to, pair->to_size, piece + STORE_HEAD_BYTES, &copied, error);
+	*ret_is = !rc && !slice_equal(ours, copied) && ours.len &&
+		  (ours.len == STORE_HEAD_BYTES || json_parse(ours.data, ours.len, &record, NULL) == 0);
+	return rc;
+}
+
+static int find_standing(const struct pair *pair, const struct copied *earlier, const struct copied *log,
+	enum standing *ret_standing, bool *ret_written, struct bobbin_error *error)
+{
+	/* What is not written down was copied last by a backup that was killed, or is somebody's own. */
+	struct copied whole = {.name = pair->name, .bytes = pair->to_size};
+	bool begins, tail = true, another = false;
+	int rc = earlier ? 0 : crc_of(pair, pair->to, 0, pair->to_size, &whole.crc, error);
+
+	if (!rc)
+		rc = is_beginning(pair, earlier ? earlier : &whole, log, &begins, error);
+	if (!rc && begins && earlier && pair->to_size > earlier->bytes) {
+		tail = pair->to_size <= log->bytes;
+		rc = tail ? compare(pair, earlier->bytes, pair->to_size, &tail, error) : 0;
+	}
+	if (!rc && !begins)
+		rc = is_another(pair, log->bytes, &another, error);
+	if (rc)
+		return rc;
+	*ret_written = pair->to_size > (earlier ? earlier->bytes : 0) && !(begins && tail);
+	*ret_standing = !begins ? (another ? STANDING_ANEW : STANDING_LOST)
+			: earlier && earlier->inode == log->inode ? STANDING_SAME
+								  : STANDING_BEGINS;
+	return 0;
+}
+
+int backup_compare(struct backup *backup, const char *name, enum standing *ret_standing, bool *ret_written,
+	struct bobbin_error *error)
+{
+	const struct platform *platform = backup->source->platform;
+	const struct copied *earlier = manifest_find(&backup->earlier, name);
+	struct pair pair = {.backup = backup, .name = name, .from = -1};
+	struct file_info copy, info;
+	int rc = file_open(platform, backup->target->dir, name, O_RDONLY, &pair.to, &copy, NULL);
+
+	*ret_standing = STANDING_MISSING;
+	*ret_written = false;
+	if (rc) /* taken away, or no copy that we made: it is replaced */
+		return rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED ? 0 : error_set(error, rc, "cannot open the copy of %s", name);
+	pair.to_size = copy.size;
+	rc = file_open(platform, backup->source->dir, name, O_RDONLY, &pair.from, &info, error);
+	if (rc == BOBBIN_ENOTFOUND || rc == BOBBIN_EREFUSED) {
+		*ret_written = pair.to_size > (earlier ? earlier->bytes : 0);
+		rc = 0;
+	} else if (!rc) {
+		const struct copied log = {.name = name, .bytes = info.size, .device = info.device, .inode = info.inode};
+		rc = find_standing(&pair, earlier, &log, ret_standing, ret_written, error);
+	}
+	file_close(platform, pair.from);
+	file_close(platform, pair.to);
+	return rc;
+}
+
 int backup_leave_out(struct backup *backup, const char *name, const char *why, struct bobbin_error *error)
 {
 	const struct store_backup_options *options = backup->options;

@@ -2,7 +2,7 @@
 /*
  * What a backup copied, so that the next one copies only what came since.
  *
- *	{"type":"backup","v":1,"ts":"2026-11-30T04:00:00Z"}
+ *	{"type":"backup","v":1,"ts":"2026-11-30T04:00:00Z","complete":true,"store":"/srv/shop/.sessions","device":2049,"inode":17,"born":1764475200000000000}
  *	{"file":"main.jsonl","bytes":5120,"crc":599000385,"device":2049,"inode":1234}
  */
 #include <stdlib.h>
@@ -12,15 +12,45 @@
 
 #define MANIFEST_BYTES_MAX (256u << 20) /* a million sessions */
 
+/* Inodes and devices of some file systems have all 64 bits. */
 static bool get_number(const struct json *object, const char *key, uint64_t *ret_number)
 {
 	struct json value;
-	int64_t number;
+	uint64_t number = 0;
 
-	if (!json_get(object, key, &value) || !json_int64(&value, &number))
+	if (!json_get(object, key, &value) || value.type != JSON_NUMBER)
 		return false;
-	*ret_number = (uint64_t)number;
+	for (size_t i = 0; i < value.len; i++) {
+		char digit = value.text[i];
+		if (digit < '0' || digit > '9' || __builtin_mul_overflow(number, 10, &number) ||
+			__builtin_add_overflow(number, (uint64_t)(digit - '0'), &number))
+			return false;
+	}
+	*ret_number = number;
 	return true;
+}
+
+/* What the first line says; members that are not there, or odd, are not known. */
+static int parse_first(struct slice line, struct arena *arena, struct manifest *manifest)
+{
+	struct backup_owner *owner = &manifest->owner;
+	struct json object, value;
+	uint64_t born = 0;
+
+	if (json_parse(line.data, line.len, &object, NULL) < 0 || object.type != JSON_OBJECT)
+		return 0;
+	manifest->complete = json_get(&object, "complete", &value) && value.type == JSON_TRUE;
+	if (!json_get(&object, "store", &value) || value.type != JSON_STRING ||
+		!get_number(&object, "device", &owner->device) || !get_number(&object, "inode", &owner->inode))
+		return 0;
+	struct slice path = json_string_content(&value, arena);
+	owner->path = path.data ? arena_copy(arena, path.data, path.len) : NULL;
+	if (!owner->path)
+		return BOBBIN_ENOMEM;
+	if (get_number(&object, "born", &born) && born <= INT64_MAX)
+		owner->born_ns = (int64_t)born;
+	owner->known = true;
+	return 0;
 }
 
 /* False for a line that says nothing of a file. */
@@ -59,8 +89,12 @@ static int parse(const struct buffer *text, struct arena *arena, struct manifest
 	while (at < end) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		struct slice line = {at, (size_t)((stop ? stop : end) - at)};
-		if (parse_line(line, arena, &manifest->items[manifest->count]))
+		if (line.data == text->data) {
+			if (parse_first(line, arena, manifest))
+				return BOBBIN_ENOMEM;
+		} else if (parse_line(line, arena, &manifest->items[manifest->count])) {
 			manifest->count++;
+		}
 		at += line.len + 1;
 	}
 	if (manifest->count)
@@ -72,7 +106,7 @@ int manifest_read(
 	const struct store *target, struct arena *arena, struct manifest *ret_manifest, struct bobbin_error *error)
 {
 	struct buffer text = BUFFER_INIT(MANIFEST_BYTES_MAX);
-	struct manifest manifest = {NULL, 0, false};
+	struct manifest manifest = {.items = NULL};
 	int rc = file_read(target->platform, target->dir, MANIFEST_NAME, MANIFEST_BYTES_MAX, &text, error);
 
 	if (rc == BOBBIN_ENOTFOUND) {
@@ -98,17 +132,40 @@ const struct copied *manifest_find(const struct manifest *manifest, const char *
 		       : NULL;
 }
 
-int manifest_write(const struct store *target, const struct copied *items, size_t count, struct bobbin_error *error)
+static void add_first(struct buffer *text, const struct store *target, const struct manifest *manifest)
 {
-	struct buffer text = BUFFER_INIT(MANIFEST_BYTES_MAX);
+	const struct backup_owner *owner = &manifest->owner;
+	struct json_writer writer;
 	char now[TIME_TEXT_BYTES];
 
 	time_text(target->platform->realtime_ns(target->platform->context), now);
-	buffer_addf(&text, "{\"type\":\"backup\",\"v\":1,\"ts\":\"%s\"}\n", now);
-	for (size_t i = 0; i < count; i++)
+	json_writer_init(&writer, text);
+	json_begin_object(&writer);
+	json_member_text(&writer, "type", "backup");
+	json_member_uint(&writer, "v", 1);
+	json_member_text(&writer, "ts", now);
+	json_member_bool(&writer, "complete", manifest->complete);
+	if (owner->known) {
+		json_member_text(&writer, "store", owner->path);
+		json_member_uint(&writer, "device", owner->device);
+		json_member_uint(&writer, "inode", owner->inode);
+		json_member_uint(&writer, "born", owner->born_ns > 0 ? (uint64_t)owner->born_ns : 0);
+	}
+	json_end_object(&writer);
+	buffer_add_char(text, '\n');
+}
+
+int manifest_write(const struct store *target, const struct manifest *manifest, struct bobbin_error *error)
+{
+	struct buffer text = BUFFER_INIT(MANIFEST_BYTES_MAX);
+
+	add_first(&text, target, manifest);
+	for (size_t i = 0; i < manifest->count; i++) {
+		const struct copied *item = &manifest->items[i];
 		buffer_addf(&text, "{\"file\":\"%s\",\"bytes\":%llu,\"crc\":%u,\"device\":%llu,\"inode\":%llu}\n",
-			items[i].name, (unsigned long long)items[i].bytes, items[i].crc,
-			(unsigned long long)items[i].device, (unsigned long long)items[i].inode);
+			item->name, (unsigned long long)item->bytes, item->crc, (unsigned long long)item->device,
+			(unsigned long long)item->inode);
+	}
 	int rc = buffer_error(&text);
 	rc = rc ? error_set(error, rc, "out of memory")
 		: file_replace(target->platform, target->dir, MANIFEST_NAME, buffer_slice(&text), true, error);

@@ -471,6 +471,13 @@ static int sim_file_system(void *context, int descriptor, uint64_t *ret_magic)
 	return 0;
 }
 
+static int sim_path_of(void *context, int descriptor, char *ret_path, size_t size)
+{
+	(void)context;
+	(void)descriptor;
+	return snprintf(ret_path, size, "/store") < (int)size ? 0 : -ENAMETOOLONG;
+}
+
 static uint32_t sim_user(void *context)
 {
 	(void)context;
@@ -528,6 +535,7 @@ void sim_process_init(struct sim_process *process, struct sim_disk *disk)
 		.make_dir_at = sim_make_dir_at,
 		.list = sim_list,
 		.file_system = sim_file_system,
+		.path_of = sim_path_of,
 		.user = sim_user,
 		.realtime_ns = sim_realtime_ns,
 		.monotonic_ns = sim_monotonic_ns,

@@ -406,6 +406,24 @@ static void a_backup_without_memory__fails_cleanly(void **state)
 		assert_true(rc == 0 || rc == BOBBIN_ENOMEM);
 	}
 	assert_int_equal(all_open(&world), 3);
+	/* One that is brought up to date, and whose it is, are told from a log each: the same, another one, one begun in the store since. */
+	grow(&world, "a", 2);
+	fork_at_head(&world, "a", "d");
+	assert_int_equal(store_delete(world.store, slice_of("c"), NULL), 0);
+	struct log *log = world_create(&world, "c");
+	say(log, "user", "another c");
+	log_close(log);
+	for (uint64_t nth = 1;; nth++) {
+		fail_alloc_start(nth);
+		int rc = store_backup(world.store, backup_path(&world), NULL, &counts, NULL);
+		struct fail_alloc_report report = fail_alloc_stop();
+		assert_int_equal(report.live, 0);
+		if (!report.failed)
+			break;
+		assert_true(rc == 0 || rc == BOBBIN_ENOMEM);
+	}
+	assert_int_equal(all_open(&world), 4);
+	assert_same(&world, "c.jsonl");
 	world_close(&world);
 }
 

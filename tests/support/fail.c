@@ -266,6 +266,11 @@ static int fail_file_system(void *context, int file, uint64_t *ret_magic)
 	return rc;
 }
 
+static int fail_path_of(void *context, int dir, char *ret_path, size_t size)
+{
+	PASS(CALL_INFO, path_of, dir, ret_path, size);
+}
+
 static uint32_t fail_user(void *context)
 {
 	const struct platform *real = platform_default();
@@ -347,6 +352,7 @@ void fail_platform_init(struct fail_platform *world)
 		.make_dir_at = fail_make_dir_at,
 		.list = fail_list,
 		.file_system = fail_file_system,
+		.path_of = fail_path_of,
 		.user = fail_user,
 		.realtime_ns = fail_realtime_ns,
 		.monotonic_ns = fail_monotonic_ns,
