@@ -90,7 +90,7 @@ def check_groups(records, parents, head):
 
 def check_ancestors(path, records, parents, head):
     """Claude Code's own chain of parents from its last main message: all of it is on the line, and nothing is on the
-    line but it and the results of its batches. Returns the first fault."""
+    line but it, the results of its batches, and what was given to the model out of the queue. Returns the first fault."""
     by_uuid, last = {}, None
     with open(path, encoding="utf-8", newline="") as file:
         for record in count_independent.values(file.read()):
@@ -108,6 +108,8 @@ def check_ancestors(path, records, parents, head):
         last = by_uuid.get(parent)
     line, seen = line_to(head, parents), set()
     for position in line:
+        if records[position].get("src", {}).get("queued"):  # given in the middle of a turn: no record has them
+            continue
         own = {records[position].get("id", "").split(".")[0]}
         own |= {extra.get("uuid") for extra in records[position].get("src", {}).get("lines", [])}
         seen |= own
