@@ -116,6 +116,11 @@ void json_member_uint(struct json_writer *writer, const char *key, uint64_t valu
 void json_member_bool(struct json_writer *writer, const char *key, bool value);
 void json_member_value(struct json_writer *writer, const char *key, const struct json *value);
 
+/* Lone surrogates and NULs, escaped, in the bytes of a JSON value: all of them, and the NULs among them. */
+size_t json_poison_count(const char *text, size_t len, size_t *ret_nuls);
+/* The same; each becomes \ufffd, which is as long. */
+size_t json_poison_mend(char *text, size_t len);
+
 /*
  * Appends the bytes of valid JSON, each line break as a blank. JSON has line breaks between its tokens only, so that the value stays the same;
  * and somebody else's value never ends the line that it is written into.

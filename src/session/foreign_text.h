@@ -9,11 +9,6 @@
 /* The provider that the sessions of a format go to; false if the format has none of its own. */
 bool foreign_dialect(const char *format, enum dialect *ret_dialect);
 
-/* Lone surrogates and NULs, escaped, in the bytes of a JSON value: all of them, and the NULs among them. */
-size_t json_poison_count(const char *text, size_t len, size_t *ret_nuls);
-/* The same; each becomes \ufffd, which is as long. */
-size_t json_poison_mend(char *text, size_t len);
-
 /* Whether a sealed block is not what a provider gave out: without its seal, or with one that can be none. `format` is the
  * reader's: thinking has a seal only where it comes from Anthropic. */
 bool sealed_is_broken(const char *format, const struct block *block);

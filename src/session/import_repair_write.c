@@ -24,7 +24,8 @@ static void write_key(struct repairing *repairing, struct json_writer *writer, c
 }
 
 /* What is no object becomes a text in one, so that nothing of it is lost. */
-static void add_wrapped(struct json_writer *writer, const struct json *arguments, bool as_text)
+static void add_wrapped(
+	struct repairing *repairing, size_t index, struct json_writer *writer, const struct json *arguments, bool as_text)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_LINE_BYTES * 2);
 	if (!as_text) {
@@ -36,6 +37,8 @@ static void add_wrapped(struct json_writer *writer, const struct json *arguments
 	buffer_add_text(&text, "{\"invalid_arguments\":");
 	buffer_add(&text, arguments->text, arguments->len);
 	buffer_add_char(&text, '}');
+	if (!buffer_error(&text) && json_poison_mend(text.data, text.len)) /* in the string it is not seen any more */
+		repair_count(repairing, REPAIR_POISONED, index);
 	json_add_string(writer, buffer_slice(&text));
 	if (buffer_error(&text))
 		writer->out->error = buffer_error(&text);
@@ -82,7 +85,7 @@ static void write_arguments(
 	} else if (none) {
 		json_add_raw(writer, SLICE_LITERAL("{}"));
 	} else {
-		add_wrapped(writer, arguments, !is_input && arguments->type == JSON_STRING);
+		add_wrapped(repairing, index, writer, arguments, !is_input && arguments->type == JSON_STRING);
 		repair_count(repairing, REPAIR_ARGUMENTS, index);
 	}
 }
