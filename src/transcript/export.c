@@ -189,36 +189,34 @@ void export_text(struct export *export, struct slice text)
 	add_without_nuls(export, text);
 }
 
-void export_arguments_text(struct export *export, const struct block *call)
+bool export_is_blank(const struct json *string)
 {
-	if (call->arguments.type == JSON_STRING)
-		export_string(export, &call->arguments);
-	else if (call->arguments.type == JSON_ABSENT)
-		export_text(export, SLICE_LITERAL("{}"));
-	else
-		export_text(export, (struct slice){call->arguments.text, call->arguments.len});
+	for (size_t i = 1; i + 1 < string->len; i++)
+		if (string->text[i] != ' ' &&
+			!(string->text[i] == '\\' && strchr("nrt", string->text[i + 1]) && ++i))
+			return false;
+	return true;
 }
 
-void export_arguments_object(struct export *export, const struct block *call)
+bool export_is_empty(struct export *export, const struct message *message, bool others)
 {
-	struct json value = call->arguments, parsed;
+	struct block_iter iter;
+	struct block block;
+	struct export_image image;
+	bool empty = true;
 
-	if (value.type == JSON_STRING) {
-		struct slice text = json_string_content(&value, &export->arena);
-		if (text.data && json_parse(text.data, text.len, &parsed, NULL) == 0)
-			value = parsed;
+	block_iter_init(&iter, message, &export->arena);
+	while (empty && block_iter_next(&iter, &block)) {
+		if (block.type == BLOCK_TEXT)
+			empty = export_is_blank(&block.text);
+		else if (block.type == BLOCK_IMAGE)
+			empty = !export_image(export, &block, &image);
+		else
+			empty = block.type != BLOCK_CALL && (!others || block.type != BLOCK_UNKNOWN || export_is_item(&block.value));
 	}
-	if (value.type == JSON_OBJECT) {
-		json_add_value(&export->json, &value);
-		return;
-	}
-	json_begin_object(&export->json);
-	if (value.type != JSON_ABSENT) {
-		export_lose(export, "arguments that are no JSON object, which went out as a text in one");
-		json_key(&export->json, "invalid_arguments");
-		export_arguments_text(export, call);
-	}
-	json_end_object(&export->json);
+	if (empty && !iter.error)
+		export_lose(export, "messages of which nothing would go out");
+	return empty && !iter.error;
 }
 
 bool export_join_texts(struct export *export, const struct message *message, bool images_taken)

@@ -25,15 +25,6 @@ static void open_message(struct export *export, enum export_open_message role)
 	export->open = role;
 }
 
-static bool is_blank(const struct json *string)
-{
-	for (size_t i = 1; i + 1 < string->len; i++)
-		if (string->text[i] != ' ' &&
-			!(string->text[i] == '\\' && strchr("nrt", string->text[i + 1]) && ++i))
-			return false;
-	return true;
-}
-
 static bool goes_out(struct export *export, const struct message *message, const struct block *block)
 {
 	struct export_image image;
@@ -41,7 +32,7 @@ static bool goes_out(struct export *export, const struct message *message, const
 
 	switch (block->type) {
 	case BLOCK_TEXT:
-		if (!is_blank(&block->text))
+		if (!export_is_blank(&block->text))
 			return true;
 		lost = "blank texts, which the provider refuses";
 		break;
@@ -100,7 +91,8 @@ static int add_result(struct export *export, const struct message *message)
 	open_message(export, OPEN_USER);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "tool_result");
-	json_member_string(&export->json, "tool_use_id", message->tool_call_id);
+	json_key(&export->json, "tool_use_id");
+	export_call_id(export, message->tool_call_id, IDS_WORDS);
 	json_key(&export->json, "content");
 	json_begin_array(&export->json);
 	int code = add_blocks(export, message, OPEN_NONE);

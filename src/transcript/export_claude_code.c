@@ -107,7 +107,7 @@ static int add_content(struct export *export, const struct message *message)
 			export_text_part(export, "text", &block.text);
 		else if (block.type == BLOCK_IMAGE && export_image(export, &block, &image))
 			export_image_source(export, &image);
-		else if (block.type == BLOCK_UNKNOWN && message->origin != ORIGIN_SUMMARY)
+		else if (block.type == BLOCK_UNKNOWN && message->origin != ORIGIN_SUMMARY && !export_is_item(&block.value))
 			json_add_value(&export->json, &block.value);
 		else
 			export_lose(export, "parts of a kind that the format has not");
@@ -135,6 +135,8 @@ static int user(struct export *export, const struct export_item *item)
 {
 	const struct message *message = item->message;
 
+	if (export_is_empty(export, message, message->origin != ORIGIN_SUMMARY))
+		return 0;
 	if (message->origin == ORIGIN_SUMMARY)
 		add_boundary(export, item);
 	begin_line(export, item, "user", 0);
@@ -165,7 +167,8 @@ static int result(struct export *export, const struct export_item *item)
 	json_key(&export->json, "content");
 	json_begin_array(&export->json);
 	json_begin_object(&export->json);
-	json_member_string(&export->json, "tool_use_id", message->tool_call_id);
+	json_key(&export->json, "tool_use_id");
+	export_call_id(export, message->tool_call_id, IDS_WORDS);
 	json_member_text(&export->json, "type", "tool_result");
 	json_key(&export->json, "content");
 	int code = add_content(export, message);

@@ -135,10 +135,15 @@ static void add_call(struct export *export, struct slice time, const struct bloc
 	begin_record(export, time, "response_item");
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", custom ? "custom_tool_call" : "function_call");
-	json_member_string(&export->json, "call_id", call->call_id);
-	json_member_string(&export->json, "name", call->call_name);
+	json_key(&export->json, "call_id");
+	export_call_id(export, call->call_id, IDS_VISIBLE);
+	json_key(&export->json, "name");
+	export_call_name(export, call->call_name);
 	json_key(&export->json, custom ? "input" : "arguments");
-	export_arguments_text(export, call);
+	if (custom)
+		export_string(export, &call->arguments);
+	else
+		export_arguments_text(export, call);
 	json_end_object(&export->json);
 	end_record(export);
 	if (custom)
@@ -181,7 +186,8 @@ static int add_result(struct export *export, const struct message *message, stru
 	json_member_text(&export->json, "type",
 		was_custom(export, message->tool_call_id) ? "custom_tool_call_output"
 							  : "function_call_output");
-	json_member_string(&export->json, "call_id", message->tool_call_id);
+	json_key(&export->json, "call_id");
+	export_call_id(export, message->tool_call_id, IDS_VISIBLE);
 	json_key(&export->json, "output");
 	int code = export_call_output(export, message);
 	json_end_object(&export->json);

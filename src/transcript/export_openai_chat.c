@@ -127,11 +127,13 @@ static void add_calls(struct export *export, const struct message *message)
 		if (block.type != BLOCK_CALL)
 			continue;
 		json_begin_object(&export->json);
-		json_member_string(&export->json, "id", block.call_id);
+		json_key(&export->json, "id");
+		export_call_id(export, block.call_id, IDS_CHAT);
 		json_member_text(&export->json, "type", "function");
 		json_key(&export->json, "function");
 		json_begin_object(&export->json);
-		json_member_string(&export->json, "name", block.call_name);
+		json_key(&export->json, "name");
+		export_call_name(export, block.call_name);
 		json_key(&export->json, "arguments");
 		export_arguments_text(export, &block);
 		json_end_object(&export->json);
@@ -146,9 +148,12 @@ static void add_result(struct export *export, const struct message *message)
 	struct block block;
 	struct export_image image;
 
-	json_member_string(&export->json, "tool_call_id", message->tool_call_id);
-	if (message->name.len)
-		json_member_string(&export->json, "name", message->name);
+	json_key(&export->json, "tool_call_id");
+	export_call_id(export, message->tool_call_id, IDS_CHAT);
+	if (message->name.len) {
+		json_key(&export->json, "name");
+		export_call_name(export, message->name);
+	}
 	if (message->is_error)
 		export_lose(export, "marks that a result is an error");
 	block_iter_init(&iter, message, &export->arena);
@@ -165,6 +170,8 @@ static int message(struct export *export, const struct export_item *item)
 	const struct message *message = item->message;
 
 	export_lose_origin(export, message);
+	if (message->role != ROLE_TOOL && export_is_empty(export, message, false))
+		return 0;
 	if (message->role != ROLE_TOOL)
 		flush_images(export);
 	begin_message(export, message_role_text(message->role));

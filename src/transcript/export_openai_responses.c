@@ -31,8 +31,10 @@ static void add_call(struct export *export, const struct block *call)
 	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "function_call");
-	json_member_string(&export->json, "call_id", call->call_id);
-	json_member_string(&export->json, "name", call->call_name);
+	json_key(&export->json, "call_id");
+	export_call_id(export, call->call_id, IDS_VISIBLE);
+	json_key(&export->json, "name");
+	export_call_name(export, call->call_name);
 	json_key(&export->json, "arguments");
 	export_arguments_text(export, call);
 	json_end_object(&export->json);
@@ -93,7 +95,8 @@ static int add_result(struct export *export, const struct message *message)
 	export_next_entry(export);
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "function_call_output");
-	json_member_string(&export->json, "call_id", message->tool_call_id);
+	json_key(&export->json, "call_id");
+	export_call_id(export, message->tool_call_id, IDS_VISIBLE);
 	json_key(&export->json, "output");
 	int code = export_call_output(export, message);
 	json_end_object(&export->json);

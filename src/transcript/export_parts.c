@@ -47,8 +47,10 @@ void export_tool_use(struct export *export, const struct block *call)
 {
 	json_begin_object(&export->json);
 	json_member_text(&export->json, "type", "tool_use");
-	json_member_string(&export->json, "id", call->call_id);
-	json_member_string(&export->json, "name", call->call_name);
+	json_key(&export->json, "id");
+	export_call_id(export, call->call_id, IDS_WORDS);
+	json_key(&export->json, "name");
+	export_call_name(export, call->call_name);
 	json_key(&export->json, "input");
 	export_arguments_object(export, call);
 	json_end_object(&export->json);

@@ -251,6 +251,8 @@ static int user(struct export *export, const struct export_item *item)
 {
 	int code;
 
+	if (export_is_empty(export, item->message, false))
+		return 0;
 	if (item->message->origin == ORIGIN_SUMMARY)
 		return summary(export, item);
 	if (item->message->origin != ORIGIN_PERSON) {

@@ -49,10 +49,26 @@ void export_string(struct export *export, const struct json *string);
 /* The same for decoded text. */
 void export_text(struct export *export, struct slice text);
 
-/* The arguments of a call as a JSON string holding JSON, as OpenAI has them. */
-void export_arguments_text(struct export *export, const struct block *call);
-/* The same as an object. What is none becomes {"invalid_arguments":"…"} and is counted. */
+/* The arguments of a call as an object (export_calls.c). What is none becomes {"invalid_arguments":"…"} and is counted. */
 void export_arguments_object(struct export *export, const struct block *call);
+/* The same as a JSON string holding JSON, as OpenAI has them. */
+void export_arguments_text(struct export *export, const struct block *call);
+
+/* The name of a tool, and the id of a call, as values. Those that the format does not take are mended and counted; a result's id is
+ * mended as its call's. */
+enum export_ids {
+	IDS_WORDS,   /* letters, digits, _ and -: Anthropic's */
+	IDS_CHAT,    /* what is visible, at most 40 bytes: OpenAI's chat completions */
+	IDS_VISIBLE, /* the same, at most 64: OpenAI's Responses */
+};
+void export_call_name(struct export *export, struct slice name);
+void export_call_id(struct export *export, struct slice id, enum export_ids ids);
+
+/* White space or nothing in a JSON string, which providers refuse as a text. */
+bool export_is_blank(const struct json *string);
+/* True if neither text nor call nor picture of a message goes out; `others`: blocks of other kinds do, but for items of the Responses
+ * API. It is counted then. */
+bool export_is_empty(struct export *export, const struct message *message, bool others);
 
 /* The texts of a message, joined by line breaks, into export->text; false if there are none. Other blocks are
  * counted as lost, but pictures only if nobody else takes them. */
