@@ -131,6 +131,10 @@ def repaired():
         "type": "custom_tool_call_output", "call_id": "c1", "output": "done"}]}), ".json")
     files["a sealed compaction"] = (json.dumps({"input": items + [sealed]}), ".json")
     with Scratch() as scratch:
+        half = scratch.write("half.json", files["half a character in what is no object"][0])
+        scratch.run("import", "--repair", "--id", "half", half)
+        ok(b"fffd {" in scratch.bytes("half") and b"udc00" not in scratch.bytes("half"),
+           "half a character in what is no object: replaced in the session already", scratch.bytes("half"))
         for number, (name, (text, ending)) in enumerate(files.items()):
             accepted(scratch, scratch.write(f"t{number}{ending}", text), name)
     if not TRANSCRIPTS:
