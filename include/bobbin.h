@@ -925,7 +925,7 @@ struct bobbin_match {
 	const char *time;    /* when it was written, as the log says it ("2026-09-04T10:00:00Z"); "" */
 	uint64_t seq;
 	int on_line;         /* 0: on another branch */
-	int inherited;       /* it stands in an ancestor's log */
+	int inherited;       /* it stands in an ancestor's log, or in the copy of one that was deleted */
 	uint64_t hits;       /* in the message, without overlaps */
 	const char *excerpt; /* around the first hit; NUL-terminated */
 	size_t excerpt_len;
@@ -938,7 +938,8 @@ typedef struct bobbin_search bobbin_search;
 /*
  * Exact search: messages that have exactly these characters (UTF-8) in a text, a call's name or arguments, or a result, decoded:
  * however the log escapes them. Arguments are searched as JSON and in their strings. The envelope (ids, times, `src`) is not
- * searched. Sessions come newest first, messages in the order they were written. It reads the logs themselves, about as fast as
+ * searched. Sessions come newest first, messages in the order they were written; what forks inherit of sessions that were deleted
+ * comes last, each message once, as `inherited` of one of the forks. It reads the logs themselves, about as fast as
  * they can be read, with a block of memory and no index; what is appended meanwhile may be seen or not. For words in any order,
  * best first: bobbin_session_recall. BOBBIN_EINVAL for an empty query, BOBBIN_ENOTFOUND for `session`.
  */

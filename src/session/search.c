@@ -8,7 +8,9 @@
  *
  * Invariants: (1) a log is opened only if its bytes may have the query; (2) a message is given once, by the
  * session that stores it, or, when one session was named, in the order of its line: the logs it inherits from,
- * up to the cut, come first; (3) memory is a block, and the message at hand.
+ * up to the cut, come first; (3) what forks inherit of sessions that were deleted stands in copies beside them, which
+ * are searched after all logs, each message once, by one of the forks, unless a log has it; (4) memory is a block, and the
+ * message at hand; where there are copies, also 20 bytes for each match, by which it is known again.
  */
 #include "session/handles.h"
 
@@ -16,10 +18,16 @@
 #include "base/utf8.h"
 #include "session/search_text.h"
 #include "store/log_bytes.h"
+#include "store/table.h"
 
 #define BLOCK_BYTES (256u << 10)
 #define EXCERPT_BYTES 320
 #define EXCERPT_BEFORE 80 /* of it, before the hit */
+
+struct unread {
+	const char *id;
+	struct unread *next;
+};
 
 struct bobbin_search {
 	bobbin_store *store;
@@ -30,6 +38,14 @@ struct bobbin_search {
 	struct arena list_arena, arena; /* of the sessions; of the message at hand */
 	struct store_entry *entries;
 	size_t entry_count, next_entry;
+	const char *owner;
+	const char *const *copies; /* sessions that have one */
+	size_t copy_count, next_copy;
+	bool in_copy;
+	struct table met;	  /* chained hashes of matches, if there are copies */
+	uint64_t *counts;	  /* likewise, counting: matches of each entry … */
+	bool counted;
+	struct unread *unread; /* sessions that were skipped */
 
 	struct log *log; /* of the session at hand; NULL until it is needed */
 	const char *id;
@@ -73,14 +89,15 @@ static void find_levels(bobbin_search *search)
 		log = log_base(log)) {
 		search->levels[search->level_count] = log;
 		search->ends[search->level_count++] = end;
-		end = log_info(log)->parent_end;
+		/* In a copy all is inherited, and stands elsewhere than in what it was copied from. */
+		end = log_base(log) && log_is_copy(log_base(log)) ? UINT64_MAX : log_info(log)->parent_end;
 	}
 	search->level = search->level_count;
 }
 
-static int begin_log(bobbin_search *search, struct slice id, uint64_t end, struct bobbin_error *error)
+static int begin_log(bobbin_search *search, const char *id, bool copy, uint64_t end, struct bobbin_error *error)
 {
-	int rc = log_bytes_open(search->store->store, id, &search->bytes, error);
+	int rc = log_bytes_open(search->store->store, slice_of(id), copy, &search->bytes, error);
 
 	if (rc)
 		return rc;
@@ -92,6 +109,36 @@ static int begin_log(bobbin_search *search, struct slice id, uint64_t end, struc
 	return 0;
 }
 
+/* A session that cannot be searched counts once, also with its copy; one that was deleted meanwhile has nothing any more. */
+static int skip(bobbin_search *search, int why)
+{
+	if (why == BOBBIN_ENOTFOUND)
+		return 0;
+	for (const struct unread *unread = search->unread; unread; unread = unread->next)
+		if (strcmp(unread->id, search->id) == 0)
+			return 0;
+	struct unread *unread = arena_alloc(&search->list_arena, sizeof(*unread));
+	if (!unread)
+		return BOBBIN_ENOMEM;
+	*unread = (struct unread){search->id, search->unread};
+	search->unread = unread;
+	search->skipped++;
+	return 0;
+}
+
+/* The sessions, and then the copies. */
+static bool next_id(bobbin_search *search)
+{
+	if (search->next_entry < search->entry_count) {
+		search->id = search->entries[search->next_entry++].id;
+		return true;
+	}
+	search->in_copy = search->next_copy < search->copy_count;
+	if (search->in_copy)
+		search->id = search->copies[search->next_copy++];
+	return search->in_copy;
+}
+
 /* 1 and a log to read, 0 when there is none left. */
 static int next_log(bobbin_search *search, struct bobbin_error *error)
 {
@@ -101,22 +148,28 @@ static int next_log(bobbin_search *search, struct bobbin_error *error)
 	if (search->one) {
 		if (search->level == 0)
 			return 0;
-		search->level--;
-		const char *id = log_info(search->levels[search->level])->id;
-		int rc = begin_log(search, slice_of(id), search->ends[search->level], error);
+		const struct log *log = search->levels[--search->level];
+		int rc = begin_log(search, log_info(log)->id, log_is_copy(log), search->ends[search->level], error);
 		return rc ? rc : 1;
 	}
 	close_session(search);
-	while (search->next_entry < search->entry_count) {
-		search->id = search->entries[search->next_entry++].id;
-		int rc = begin_log(search, slice_of(search->id), UINT64_MAX, NULL);
-		if (rc == BOBBIN_ENOMEM)
+	while (next_id(search)) {
+		int rc = begin_log(search, search->id, search->in_copy, UINT64_MAX, NULL);
+		if (rc == BOBBIN_ENOMEM || (rc && (rc = skip(search, rc)) < 0))
 			return error_set(error, rc, "out of memory");
-		if (!rc)
+		if (search->reading)
 			return 1;
-		search->skipped += rc != BOBBIN_ENOTFOUND; /* deleted meanwhile: it has nothing any more */
 	}
 	return 0;
+}
+
+/* Whether the session's copy is what it inherits, and not a leftover, and the session one that was asked for. */
+static bool is_copy_of(const bobbin_search *search)
+{
+	const struct log *copy = search->levels[0];
+
+	return copy && log_is_copy(copy) && strcmp(log_info(copy)->id, search->id) == 0 &&
+	       (!search->owner || strcmp(log_info(search->log)->owner, search->owner) == 0);
 }
 
 /* 1, or 0 if it cannot be opened: its messages cannot be told from damage. */
@@ -131,12 +184,11 @@ static int need_log(bobbin_search *search, struct bobbin_error *error)
 		return error_set(error, rc, "out of memory");
 	if (rc) {
 		search->log = NULL;
-		search->skipped += rc != BOBBIN_ENOTFOUND;
-		return 0;
+		return skip(search, rc) < 0 ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
 	}
-	search->levels[0] = search->log;
+	search->levels[0] = search->in_copy ? log_base(search->log) : search->log;
 	search->level = 0;
-	return 1;
+	return !search->in_copy || is_copy_of(search);
 }
 
 /* ---- Where in the bytes
@@ -257,6 +309,25 @@ static int is_plain_match(bobbin_search *search, uint64_t place, const struct lo
 	return search_is_plain_text(&search->query, record, record + before);
 }
 
+/* A message is known again, in whichever log it stands, by the hash over it and all before it. */
+static bool was_met(const bobbin_search *search, uint64_t chain)
+{
+	uint32_t hash = (uint32_t)chain;
+
+	for (uint32_t i = table_first(&search->met, hash); i != TABLE_NONE; i = table_next(&search->met, i))
+		if (search->met.items[i].hash == hash && search->met.items[i].value == (uint32_t)(chain >> 32))
+			return true;
+	return false;
+}
+
+/* 1, or BOBBIN_ENOMEM. */
+static int meet(bobbin_search *search, uint64_t chain, struct bobbin_error *error)
+{
+	if (search->copy_count && table_push(&search->met, (uint32_t)chain, (uint32_t)(chain >> 32)) < 0)
+		return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return 1;
+}
+
 /* Looks at the message at search->position, and moves behind it. 1 if it is a match. */
 static int look_at(bobbin_search *search, struct bobbin_error *error)
 {
@@ -282,15 +353,19 @@ static int look_at(bobbin_search *search, struct bobbin_error *error)
 	if (!log_has_node(search->log, node) ||
 		(search->line_only && !log_on_line(search->log, node, log_head(search->log))))
 		return 0;
+	if (search->in_copy && was_met(search, info.chain))
+		return 0;
 	arena_reset(&search->arena);
 	rc = is_plain_match(search, place, &info, error);
 	if (rc)
-		return rc;
+		return rc < 0 ? rc : meet(search, info.chain, error);
 	rc = log_message(search->log, node, &search->arena, &message, error);
 	if (!rc)
 		rc = search_message(&search->query, &message, &search->arena, &hit);
 	if (rc == BOBBIN_ENOMEM)
 		error_set(error, rc, "out of memory");
+	if (rc > 0)
+		rc = meet(search, info.chain, error);
 	return rc <= 0 || search->count_only ? rc : fill_match(search, node, &message, &hit, error);
 }
 
@@ -311,6 +386,44 @@ static int next_message(bobbin_search *search, struct bobbin_error *error)
 		rc = rc < 0 ? rc : 0;
 	}
 	return rc;
+}
+
+static size_t find_entry(const bobbin_search *search)
+{
+	size_t at = 0;
+
+	while (at < search->entry_count && strcmp(search->entries[at].id, search->id) != 0)
+		at++;
+	return at;
+}
+
+/* Where there are copies, what a session has is together only when all is counted. */
+static int next_counted(bobbin_search *search, struct bobbin_error *error)
+{
+	size_t at = 0;
+	int rc = 0;
+
+	while (!search->counted && (rc = next_message(search, error)) > 0) {
+		if (!search->in_copy)
+			at = search->next_entry - 1;
+		else if (at >= search->entry_count || strcmp(search->entries[at].id, search->id) != 0)
+			at = find_entry(search);
+		search->counts[at]++; /* of one that came since, behind the last */
+	}
+	if (rc < 0)
+		return rc;
+	if (!search->counted)
+		search->next_entry = 0;
+	search->counted = true;
+	while (search->next_entry < search->entry_count) {
+		at = search->next_entry++;
+		if (!search->counts[at])
+			continue;
+		search->match = (struct bobbin_match){.session = search->entries[at].id, .id = "", .role = "", .time = "",
+			.hits = search->counts[at], .excerpt = ""};
+		return 1;
+	}
+	return 0;
 }
 
 /* The messages of a session together. That there are no more of it is known by the first of another, which then waits. */
@@ -341,7 +454,9 @@ int bobbin_search_next(
 			: error_set(error, BOBBIN_EINVAL, "the handle is NULL");
 
 	if (!rc)
-		rc = search->count_only ? next_session(search, error) : next_message(search, error);
+		rc = !search->count_only ? next_message(search, error)
+		     : search->counts	 ? next_counted(search, error)
+					 : next_session(search, error);
 	if (rc > 0)
 		*ret_match = &search->match;
 	return rc;
@@ -364,8 +479,16 @@ static int choose_sessions(
 		return rc;
 	}
 	const struct store_list_options list = {.owner = options->owner};
-	return store_list(search->store->store, &list, &search->list_arena, &search->entries,
-		&search->entry_count, error);
+	int rc = store_list(search->store->store, &list, &search->list_arena, &search->entries, &search->entry_count, error);
+	if (!rc)
+		rc = store_list_copies(search->store->store, &search->list_arena, &search->copies, &search->copy_count, error);
+	if (!rc && options->owner &&
+		!(search->owner = arena_copy(&search->list_arena, options->owner, strlen(options->owner))))
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	if (!rc && search->copy_count && search->count_only &&
+		!(search->counts = arena_alloc_zero(&search->list_arena, (search->entry_count + 1) * sizeof(*search->counts))))
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	return rc;
 }
 
 int bobbin_search_open(bobbin_store *store, const char *query, size_t len,
@@ -412,6 +535,7 @@ void bobbin_search_close(bobbin_search *search)
 		return;
 	close_session(search);
 	search_query_release(&search->query);
+	table_release(&search->met);
 	arena_release(&search->list_arena);
 	arena_release(&search->arena);
 	buffer_release(&search->excerpt);

@@ -2,12 +2,12 @@
 #include "store/log_bytes.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include "store/file.h"
 #include "store/log_internal.h"
 #include "store/store_internal.h"
 
-int log_bytes_open(
-	struct store *store, struct slice id, struct log_bytes *ret_bytes, struct bobbin_error *error)
+int log_bytes_open(struct store *store, struct slice id, bool copy, struct log_bytes *ret_bytes, struct bobbin_error *error)
 {
 	char name[LOG_NAME_BYTES];
 	struct file_info info;
@@ -15,12 +15,16 @@ int log_bytes_open(
 
 	if (id.len > LIMIT_SESSION_ID_BYTES)
 		return error_set(error, BOBBIN_EINVAL, "not a session id");
-	memcpy(name, id.data, id.len);
-	memcpy(name + id.len, ".jsonl", sizeof(".jsonl"));
+	snprintf(name, sizeof(name), "%.*s%s", (int)id.len, id.data, copy ? COPY_SUFFIX : STORE_LOG_SUFFIX);
 	int rc = file_open(store->platform, store->dir, name, O_RDONLY, &file, &info, error);
 	if (!rc)
 		*ret_bytes = (struct log_bytes){store->platform, file, info.size};
 	return rc;
+}
+
+bool log_is_copy(const struct log *log)
+{
+	return log->is_copy;
 }
 
 int64_t log_bytes_read(

@@ -17,9 +17,10 @@ struct log_bytes {
 	uint64_t size; /* when it was opened */
 };
 
-/* BOBBIN_ENOTFOUND, BOBBIN_EREFUSED (a link, another user's), BOBBIN_EIO. */
-int log_bytes_open(
-	struct store *store, struct slice id, struct log_bytes *ret_bytes, struct bobbin_error *error);
+/* `copy`: that of what it inherits, instead. BOBBIN_ENOTFOUND, BOBBIN_EREFUSED (a link, another user's), BOBBIN_EIO. */
+int log_bytes_open(struct store *store, struct slice id, bool copy, struct log_bytes *ret_bytes, struct bobbin_error *error);
+/* Whether its messages are in the copy of what session `log_info(log)->id` inherits, not in that session's own log. */
+bool log_is_copy(const struct log *log);
 /* Exactly `len` bytes unless the file ends before; their number, or BOBBIN_EIO. */
 int64_t log_bytes_read(
 	const struct log_bytes *bytes, void *data, size_t len, uint64_t offset, struct bobbin_error *error);

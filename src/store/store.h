@@ -78,6 +78,9 @@ bool store_has(const struct store *store, struct slice id); /* a log of that nam
 bool store_lacks(const struct store *store, struct slice id);
 bool store_has_copy(const struct store *store, struct slice id);
 bool store_lacks_copy(const struct store *store, struct slice id);
+/* The sessions beside which such a copy stands, by its size, the largest first. In the arena. BOBBIN_EIO, BOBBIN_ENOMEM. */
+int store_list_copies(struct store *store, struct arena *arena, const char *const **ret_ids, size_t *ret_count,
+	struct bobbin_error *error);
 
 /* One session as a list shows it. Texts live in the arena of the call and are NUL-terminated. */
 struct store_entry {

@@ -29,6 +29,7 @@ void store_discard_index(const struct store *store, const char *id);
 		 */
 
 #define STORE_LOG_SUFFIX ".jsonl"
+#define COPY_SUFFIX ".base" STORE_LOG_SUFFIX
 #define STORE_HEAD_BYTES 8192 /* the longest header line we write has about 7,000 */
 
 /* The logs of the folder, newest first (store_list.c). Whoever asks frees `found`. */

@@ -404,3 +404,60 @@ int store_entry(struct store *store, struct slice id, struct arena *arena, struc
 	bool ignored;
 	return describe(store, &found, arena, ret_entry, &ignored, error);
 }
+
+/* ---- Copies of what is inherited --------------------------------------------------------------------------
+ */
+
+static int largest_first(const void *a, const void *b)
+{
+	const struct store_found *left = a, *right = b;
+
+	if (left->info.size != right->info.size)
+		return left->info.size > right->info.size ? -1 : 1;
+	return strcmp(left->id, right->id);
+}
+
+static bool find_copy(void *data, const char *name)
+{
+	struct store_listing *listing = data;
+	size_t len = strlen(name), suffix = sizeof(COPY_SUFFIX) - 1;
+	struct store_found *found;
+
+	if (len <= suffix || strcmp(name + len - suffix, COPY_SUFFIX) != 0 ||
+		!id_is_session((struct slice){name, len - suffix}))
+		return true;
+	listing->error = mem_grow((void **)&listing->found, &listing->cap, listing->count + 1, sizeof(*found));
+	if (listing->error)
+		return false;
+	found = &listing->found[listing->count++];
+	memset(found, 0, sizeof(*found));
+	memcpy(found->id, name, len - suffix);
+	/* One that cannot be looked at is opened all the same: who does that says what is wrong. */
+	listing->store->platform->info_at(listing->store->platform->context, listing->store->dir, name, &found->info);
+	return true;
+}
+
+int store_list_copies(struct store *store, struct arena *arena, const char *const **ret_ids, size_t *ret_count,
+	struct bobbin_error *error)
+{
+	struct store_listing listing = {.store = store};
+	int rc = store->platform->list(store->platform->context, store->dir, find_copy, &listing);
+	const char **ids = NULL;
+
+	rc = rc < 0 ? error_set_os(error, -rc, "cannot list %s", store->path)
+		    : listing.error ? error_set(error, listing.error, "out of memory") : 0;
+	if (!rc && listing.count) {
+		qsort(listing.found, listing.count, sizeof(*listing.found), largest_first);
+		ids = arena_alloc(arena, listing.count * sizeof(*ids));
+		rc = ids ? 0 : error_set(error, BOBBIN_ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; !rc && i < listing.count; i++)
+		if (!(ids[i] = arena_copy(arena, listing.found[i].id, strlen(listing.found[i].id))))
+			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	mem_free(listing.found);
+	if (rc)
+		return rc;
+	*ret_ids = ids;
+	*ret_count = listing.count;
+	return 0;
+}

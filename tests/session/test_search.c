@@ -171,6 +171,127 @@ static void what_cannot_be_searched_is_an_error_or_counted(void **state)
 	bobbin_search_close(search);
 }
 
+static void fork_as(const char *parent, const char *at, const char *id)
+{
+	const struct bobbin_fork_options options = {.size = sizeof(options), .id = id};
+	struct bobbin_error error;
+	bobbin_session *session = open_session(parent);
+	assert_int_equal(bobbin_session_fork(session, at, &options, NULL, &error), 0);
+	bobbin_session_close(session);
+}
+
+/*
+ * p and o have four needles each; p was forked at m2, m3 (f, and g from it) and m4 (h, at its end), o at m4 (k), all with a needle
+ * of their own but h; k's fork l begins with all of it. With p and o deleted, copies stand beside f and h, and beside k; the last
+ * message of o, which nobody inherits, is gone.
+ */
+static void forks_of_what_is_deleted(void)
+{
+	struct bobbin_error error;
+	for (int i = 0; i < 4; i++) {
+		say("p", "{\"role\":\"user\",\"content\":\"a needle of p\"}");
+		say("o", "{\"role\":\"user\",\"content\":\"a needl\\u0065 of o\"}");
+	}
+	say("o", "{\"role\":\"user\",\"content\":\"a needle that goes\"}");
+	fork_as("p", "m2", "f");
+	say("f", "{\"role\":\"user\",\"content\":\"a needle of f\"}");
+	fork_as("f", "m3", "g");
+	say("g", "{\"role\":\"user\",\"content\":\"a needle of g\"}");
+	fork_as("p", "m4", "h");
+	fork_as("o", "m4", "k");
+	say("k", "{\"role\":\"user\",\"content\":\"a needle of k\"}");
+	fork_as("k", "m5", "l");
+	assert_int_equal(bobbin_session_delete_materialized(store, "p", &error), 0);
+	assert_int_equal(bobbin_session_delete_materialized(store, "o", &error), 0);
+}
+
+/* Message by message, and by session: where it is, and how often. */
+static void assert_places(const struct bobbin_search_options *options, const char *expected)
+{
+	static const char *const sessions[] = {"f", "g", "h", "k", "l"};
+	struct bobbin_search_options counting = *options;
+	const struct bobbin_match *match;
+	struct bobbin_error error;
+	bobbin_search *search;
+	char text[256] = "";
+	int own[5] = {0}, inherited[5] = {0}, counts[5] = {0}, rc;
+
+	for (counting.count_only = 0; counting.count_only < 2; counting.count_only++) {
+		assert_int_equal(bobbin_search_open(store, "needle", 6, &counting, &search, &error), 0);
+		while ((rc = bobbin_search_next(search, &match, &error)) > 0)
+			for (int i = 0; i < 5; i++)
+				if (strcmp(match->session, sessions[i]) == 0) {
+					assert_true(!counting.count_only || !counts[i]); /* each session once */
+					*(counting.count_only ? &counts[i] : match->inherited ? &inherited[i] : &own[i]) +=
+						(int)match->hits;
+				}
+		assert_int_equal(rc, 0);
+		assert_int_equal(bobbin_search_skipped(search), 0);
+		bobbin_search_close(search);
+	}
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(own[i] + inherited[i], counts[i]);
+		if (counts[i])
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s %d+%d ", sessions[i], own[i], inherited[i]);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void what_forks_inherit_of_deleted_sessions_is_found_once(void **state)
+{
+	struct bobbin_search_options options = BOBBIN_SEARCH_OPTIONS_INIT;
+	struct bobbin_error error;
+	(void)state;
+	forks_of_what_is_deleted();
+	/* The longer copy gives all of p; that of f has nothing more. */
+	assert_places(&options, "f 1+0 g 1+0 h 0+4 k 1+4 ");
+	options.limit = 5;
+	assert_counts("needle", options, 5);
+	options.limit = 0;
+	options.session = "g"; /* through f's log to f's copy */
+	assert_places(&options, "g 1+3 ");
+	options.session = "f";
+	options.line_only = 1;
+	assert_places(&options, "f 1+2 ");
+	options.session = NULL;
+	assert_places(&options, "f 1+0 g 1+0 h 0+4 k 1+4 ");
+	options.line_only = 0;
+	options.owner = "nobody";
+	assert_counts("needle", options, 0);
+	options.owner = NULL;
+	/* l's copy has k's words, too, once k is gone; before, k gives them, and what stands beside h is h's until it goes. */
+	assert_int_equal(bobbin_session_delete_materialized(store, "k", &error), 0);
+	assert_places(&options, "f 1+0 g 1+0 h 0+4 l 0+5 ");
+	assert_int_equal(bobbin_session_delete(store, "h", &error), 0);
+	assert_places(&options, "f 1+2 g 1+0 l 0+5 ");
+	/* A copy that is nobody's any more, and one of a session that inherits nothing. */
+	size_t len;
+	char *copy = scratch_read(scratch_dir, "store/f.base.jsonl", &len);
+	say("alone", "{\"role\":\"user\",\"content\":\"nothing\"}");
+	scratch_write(scratch_dir, "store/alone.base.jsonl", copy, len);
+	scratch_write(scratch_dir, "store/nobody.base.jsonl", copy, len);
+	free(copy);
+	assert_places(&options, "f 1+2 g 1+0 l 0+5 ");
+}
+
+static void every_failed_allocation_of_a_search_among_copies_is_an_error(void **state)
+{
+	struct bobbin_search_options options = BOBBIN_SEARCH_OPTIONS_INIT;
+	(void)state;
+	forks_of_what_is_deleted();
+	for (; options.count_only < 2; options.count_only++)
+		for (uint64_t nth = 1;; nth++) {
+			int expected = options.count_only ? 4 : 11;
+			fail_alloc_start(nth);
+			int found = count_matches(store, "needle", &options);
+			struct fail_alloc_report report = fail_alloc_stop();
+			assert_int_equal(report.live, 0);
+			assert_true(found == expected || (report.failed && found == BOBBIN_ENOMEM));
+			if (!report.failed)
+				break;
+		}
+}
+
 static void every_failed_allocation_of_a_search_is_an_error(void **state)
 {
 	(void)state;
@@ -292,6 +413,10 @@ static void a_call_reaches_the_host_as_the_model_wrote_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			what_forks_inherit_of_deleted_sessions_is_found_once, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			every_failed_allocation_of_a_search_among_copies_is_an_error, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(a_match_says_where_its_hit_is, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(counting_takes_nothing_for_text_that_is_none, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(counting_at_every_place_of_a_block_and_by_session, store_setup, store_teardown),
