@@ -46,6 +46,35 @@ void repair_count(struct repairing *repairing, enum import_repair repair, size_t
 
 /* ---- Who answers what ---- */
 
+/* The list of the calls of a message with that id, by the first of it. */
+static struct slice list_key(struct repairing *repairing, size_t message, struct slice id)
+{
+	buffer_clear(&repairing->key);
+	buffer_add(&repairing->key, &message, sizeof(message));
+	buffer_add_slice(&repairing->key, id);
+	return buffer_slice(&repairing->key);
+}
+
+static int add_call(struct repairing *repairing, size_t message, const struct block *block)
+{
+	size_t at = repairing->call_count, first;
+	struct slice key = list_key(repairing, message, block->call_id);
+	if (buffer_error(&repairing->key) ||
+		mem_grow((void **)&repairing->calls, &repairing->call_cap, at + 1, sizeof(*repairing->calls)) < 0)
+		return BOBBIN_ENOMEM;
+	repairing->call_count++;
+	repairing->calls[at] =
+		(struct call){message, REPLAY_NONE, block->call_id, block->call_name, block->call_id, CALL_NONE, at};
+	if (id_table_get(&repairing->lists, key, &first)) {
+		/* Until answers are given `open` of the first is the last of the list. */
+		repairing->calls[repairing->calls[first].open].next = at;
+		repairing->calls[first].open = at;
+		return 0;
+	}
+	key.data = arena_copy(&repairing->replay.arena, key.data, key.len);
+	return key.data ? id_table_put(&repairing->lists, key, at) : BOBBIN_ENOMEM;
+}
+
 static int find_calls(struct repairing *repairing)
 {
 	struct replay *replay = &repairing->replay;
@@ -55,44 +84,35 @@ static int find_calls(struct repairing *repairing)
 		repairing->calls_from[i] = repairing->call_count;
 		repairing->fates[i] = FATE_KEPT;
 		block_iter_init(&iter, &replay->messages[i], &replay->arena);
-		while (block_iter_next(&iter, &block)) {
-			if (block.type != BLOCK_CALL)
-				continue;
-			if (mem_grow((void **)&repairing->calls, &repairing->call_cap, repairing->call_count + 1,
-				    sizeof(*repairing->calls)) < 0)
+		while (block_iter_next(&iter, &block))
+			if (block.type == BLOCK_CALL && add_call(repairing, i, &block) < 0)
 				return BOBBIN_ENOMEM;
-			repairing->calls[repairing->call_count++] = (struct call){
-				i, REPLAY_NONE, block.call_id, block.call_name, block.call_id};
-		}
 		if (iter.error)
 			return iter.error;
 	}
 	repairing->calls_from[replay->count] = repairing->call_count;
+	for (size_t i = 0; i < repairing->call_count; i++)
+		repairing->calls[i].open = i;
 	return 0;
 }
 
 /* A call of this message with the id; one without an answer first. */
-static size_t call_in(const struct repairing *repairing, size_t message, struct slice id)
+static size_t call_in(struct repairing *repairing, size_t message, struct slice id)
 {
-	size_t found = REPLAY_NONE;
-	for (size_t i = repairing->calls_from[message]; i < repairing->calls_from[message + 1]; i++) {
-		if (!slice_equal(repairing->calls[i].id, id))
-			continue;
-		if (repairing->calls[i].result == REPLAY_NONE)
-			return i;
-		if (found == REPLAY_NONE)
-			found = i;
-	}
-	return found;
+	struct call *calls = repairing->calls;
+	size_t first;
+	if (!id_table_get(&repairing->lists, list_key(repairing, message, id), &first))
+		return REPLAY_NONE;
+	while (calls[first].open != CALL_NONE && calls[calls[first].open].result != REPLAY_NONE)
+		calls[first].open = calls[calls[first].open].next;
+	return calls[first].open != CALL_NONE ? calls[first].open : first;
 }
 
 /* The message whose batch the result stands in. */
 static size_t batch_of(const struct replay *replay, size_t result)
 {
-	size_t at = replay->parents[result];
-	while (at != REPLAY_NONE && replay->messages[at].role == ROLE_TOOL)
-		at = replay->parents[at];
-	return at;
+	size_t parent = replay->parents[result];
+	return parent == REPLAY_NONE ? REPLAY_NONE : replay->tops[parent];
 }
 
 static bool same_answer(const struct message *a, const struct message *b)
@@ -167,30 +187,54 @@ static int match_results(struct repairing *repairing)
 static int rename_call(struct repairing *repairing, struct call *call, const struct id_table *used)
 {
 	char number[32];
-	size_t ignored;
-	struct slice stem = call->id;
-	if (stem.len > RENAMED_ID_BYTES_MAX - sizeof("_9999999"))
-		stem.len = RENAMED_ID_BYTES_MAX - sizeof("_9999999");
-	for (unsigned i = 2;; i++) {
-		int len = snprintf(number, sizeof(number), "_%u", i);
-		char *name = arena_alloc(&repairing->replay.arena, stem.len + (size_t)len + 1);
-		if (!name)
-			return BOBBIN_ENOMEM;
-		for (size_t at = 0; at < stem.len; at++)
-			name[at] = foreign_is_word((struct slice){stem.data + at, 1}) ? stem.data[at] : '_';
-		memcpy(name + stem.len, number, (size_t)len + 1);
-		call->written = (struct slice){name, stem.len + (size_t)len};
-		if (!id_table_get(used, call->written, &ignored))
-			return 0;
-	}
+	size_t next = 2, ignored, len = call->id.len;
+	if (len > RENAMED_ID_BYTES_MAX - sizeof("_9999999"))
+		len = RENAMED_ID_BYTES_MAX - sizeof("_9999999");
+	char *name = arena_alloc(&repairing->replay.arena, len + sizeof(number));
+	if (!name)
+		return BOBBIN_ENOMEM;
+	for (size_t at = 0; at < len; at++)
+		name[at] = foreign_is_word((struct slice){call->id.data + at, 1}) ? call->id.data[at] : '_';
+	/* Numbers that were taken once stay so. */
+	id_table_get(&repairing->names, (struct slice){name, len}, &next);
+	do {
+		snprintf(number, sizeof(number), "_%zu", next++);
+		memcpy(name + len, number, strlen(number) + 1);
+		call->written = (struct slice){name, len + strlen(number)};
+	} while (id_table_get(used, call->written, &ignored));
+	return id_table_put(&repairing->names, (struct slice){name, len}, next);
 }
 
-static bool is_before(const struct replay *replay, size_t earlier, size_t later)
+/* Numbers the messages so that those which follow one, near or far, have the numbers behind its own: each gives its followers rooms
+ * in their order, as many as hang from them. */
+static int number_messages(struct repairing *repairing)
 {
-	for (size_t at = later; at != REPLAY_NONE && at >= earlier; at = replay->parents[at])
-		if (at == earlier)
-			return true;
-	return false;
+	const struct replay *replay = &repairing->replay;
+	struct arena *arena = &repairing->replay.arena;
+	size_t *sizes = arena_alloc_zero(arena, (replay->count + 1) * sizeof(*sizes)), roots = 0;
+	repairing->entered = arena_alloc(arena, (replay->count + 1) * sizeof(*repairing->entered));
+	repairing->left = arena_alloc(arena, (replay->count + 1) * sizeof(*repairing->left));
+	if (!sizes || !repairing->entered || !repairing->left)
+		return BOBBIN_ENOMEM;
+	for (size_t i = replay->count; i-- > 0;) {
+		sizes[i]++;
+		if (replay->parents[i] != REPLAY_NONE)
+			sizes[replay->parents[i]] += sizes[i];
+	}
+	for (size_t i = 0; i < replay->count; i++) {
+		size_t parent = replay->parents[i], *room = parent == REPLAY_NONE ? &roots : &sizes[parent];
+		repairing->entered[i] = *room;
+		repairing->left[i] = *room + sizes[i];
+		*room += sizes[i];
+		sizes[i] = repairing->entered[i] + 1; /* from now on: the room for its next follower */
+	}
+	return 0;
+}
+
+/* Whether it stands above it on a way to the root, or is it. */
+static bool is_before(const struct repairing *repairing, size_t earlier, size_t later)
+{
+	return repairing->entered[earlier] <= repairing->entered[later] && repairing->entered[later] < repairing->left[earlier];
 }
 
 /* A call id stands once on a line, on other branches it may stand again; and the provider takes it. */
@@ -198,11 +242,11 @@ static int settle_call_ids(struct repairing *repairing)
 {
 	struct id_table used = {0};
 	size_t other;
-	int rc = 0;
+	int rc = number_messages(repairing);
 	for (size_t i = 0; !rc && i < repairing->call_count; i++) {
 		struct call *call = &repairing->calls[i];
 		bool refused = foreign_id_is_refused(repairing->import->format, call->id);
-		if (refused || (id_table_get(&used, call->id, &other) && is_before(&repairing->replay, other, call->message))) {
+		if (refused || (id_table_get(&used, call->id, &other) && is_before(repairing, other, call->message))) {
 			rc = rename_call(repairing, call, &used);
 			repair_count(repairing, refused ? REPAIR_IDS : REPAIR_RENAMED, call->message);
 		}
@@ -391,7 +435,10 @@ static int emit(struct repairing *repairing, struct import_conversation *convers
 int import_repair(struct import *import, struct import_conversation *conversation, struct import_repairs *ret_repairs,
 	struct bobbin_error *error)
 {
-	struct repairing repairing = {.import = import, .drafts = {.import = import}, .out = BUFFER_INIT(LIMIT_LINE_BYTES)};
+	struct repairing repairing = {.import = import,
+		.drafts = {.import = import},
+		.out = BUFFER_INIT(LIMIT_LINE_BYTES),
+		.key = BUFFER_INIT(LIMIT_LINE_BYTES * 2)};
 	int told = prepare(&repairing, conversation, error), rc = told;
 	if (!rc)
 		rc = find_calls(&repairing);
@@ -409,6 +456,9 @@ int import_repair(struct import *import, struct import_conversation *conversatio
 		error_set(error, rc, rc == BOBBIN_ELIMIT ? "a message is too long when it is repaired" : "out of memory");
 	drafts_release(&repairing.drafts);
 	buffer_release(&repairing.out);
+	buffer_release(&repairing.key);
+	id_table_release(&repairing.lists);
+	id_table_release(&repairing.names);
 	mem_free(repairing.calls);
 	replay_release(&repairing.replay);
 	return rc;

@@ -11,7 +11,10 @@ struct call {
 	size_t message, result; /* REPLAY_NONE: nobody answered */
 	struct slice id, name;
 	struct slice written; /* the id it gets; else `id` */
+	/* Calls of one message with one id are a list from the first on, which knows the first without an answer. CALL_NONE: the end. */
+	size_t next, open;
 };
+#define CALL_NONE SIZE_MAX
 
 enum fate { FATE_KEPT, FATE_COPY, FATE_TEXT };
 
@@ -21,6 +24,10 @@ struct repairing {
 	struct import_repairs repairs;
 	struct call *calls;
 	size_t call_count, call_cap;
+	struct id_table lists; /* message and id to the first call of the list */
+	struct buffer key;     /* for looking one up */
+	struct id_table names; /* how an id is renamed to the number to try next */
+	size_t *entered, *left; /* by message: what follows it lies between */
 	size_t *calls_from;    /* by message: its first in `calls`; the next message's is the end */
 	enum fate *fates;      /* of results */
 	bool *goes_on;	       /* by message: the assistant speaks on after it */

@@ -4,10 +4,7 @@
 
 static bool in_open_batch(const struct replay *replay, size_t caller)
 {
-	size_t at = replay->head;
-	while (at != REPLAY_NONE && replay->messages[at].role == ROLE_TOOL)
-		at = replay->parents[at];
-	return at == caller;
+	return replay->head != REPLAY_NONE && replay->tops[replay->head] == caller;
 }
 
 static int note_calls(struct replay *replay, size_t index)
@@ -46,6 +43,7 @@ static int replay_one(struct replay *replay, const struct slice *record, size_t 
 		return rc;
 	size_t parent = parent_of(replay, message);
 	replay->parents[index] = parent;
+	replay->tops[index] = message->role != ROLE_TOOL ? index : parent == REPLAY_NONE ? REPLAY_NONE : replay->tops[parent];
 	replay->moves[index] = parent == replay->head || message->branch;
 	if (replay->moves[index])
 		replay->head = index;
@@ -63,8 +61,9 @@ int replay_conversation(
 	*replay = (struct replay){.head = REPLAY_NONE};
 	replay->messages = arena_alloc(&replay->arena, (total + 1) * sizeof(*replay->messages));
 	replay->parents = arena_alloc(&replay->arena, (total + 1) * sizeof(*replay->parents));
+	replay->tops = arena_alloc(&replay->arena, (total + 1) * sizeof(*replay->tops));
 	replay->moves = arena_alloc(&replay->arena, (total + 1) * sizeof(*replay->moves));
-	if (!replay->messages || !replay->parents || !replay->moves)
+	if (!replay->messages || !replay->parents || !replay->tops || !replay->moves)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	for (; replay->count < total; replay->count++) {
 		int rc = replay_one(replay, &conversation->records[replay->count], replay->count, error);

@@ -13,6 +13,7 @@ struct replay {
 	struct arena arena; /* owns what follows, and what the messages point to */
 	struct message *messages;
 	size_t *parents; /* REPLAY_NONE: a root */
+	size_t *tops;	 /* itself, or of a result: the message whose batch it stands in; REPLAY_NONE: none */
 	bool *moves;	 /* the head follows it */
 	size_t count, head;
 	struct id_table ids, callers; /* message ids; call ids, with the latest message that asks */

@@ -98,6 +98,38 @@ static void examine(const char *text)
 	}
 }
 
+/* Bytes that a repair of so many rounds asks for, all of whose calls have one id. */
+static uint64_t bytes_of_repair(unsigned rounds)
+{
+	struct buffer text = BUFFER_INIT(16 << 20);
+	struct bobbin_error error = {0};
+	struct import_repairs repairs;
+	struct import import;
+	buffer_add_text(&text, "[{\"role\":\"user\",\"content\":\"on\"}");
+	for (unsigned i = 0; i < rounds; i++)
+		buffer_add_text(&text,
+			",{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\",\"function\":"
+			"{\"name\":\"f\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"r\"}");
+	buffer_add_text(&text, "]");
+	assert_int_equal(buffer_error(&text), 0);
+	assert_int_equal(import_read("openai-chat", text.data, text.len, &import, &error), 0);
+	fail_alloc_start(0);
+	assert_int_equal(import_repair(&import, &import.conversations[0], &repairs, &error), 0);
+	struct fail_alloc_report report = fail_alloc_stop();
+	assert_int_equal(repairs.counts[REPAIR_RENAMED], rounds - 1);
+	import_release(&import);
+	buffer_release(&text);
+	return report.bytes;
+}
+
+static void repair__takes_as_much_for_each_call_with_the_same_id(void **state)
+{
+	(void)state;
+	uint64_t few = bytes_of_repair(500), many = bytes_of_repair(4000);
+	if (many > few * 8 * 2) /* eight times as many; tables grow by doubling */
+		fail_msg("500 rounds: %llu bytes, 4000: %llu", (unsigned long long)few, (unsigned long long)many);
+}
+
 static void doctor__nth_allocation(void **state)
 {
 	(void)state;
@@ -414,6 +446,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(repair__nth_allocation),
+		cmocka_unit_test(repair__takes_as_much_for_each_call_with_the_same_id),
 		cmocka_unit_test(doctor__nth_allocation),
 		cmocka_unit_test(lost__what_the_product_added_is_no_loss),
 		cmocka_unit_test_setup_teardown(damaged_files__are_repaired, store_setup, store_teardown),
