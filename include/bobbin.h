@@ -635,8 +635,8 @@ BOBBIN_API int bobbin_import_data(bobbin_store *store, const char *data, size_t 
  * The same for a file, `path`. A large file of lines of claude-code, codex, copilot-cli, gemini-cli, openhands or pi is read piece by piece: memory is
  * bounded by its largest record and some 150 to 500 bytes a message, and what waits lies in a file without a name in the store's folder, at most as large
  * again. All other formats, and with `repair` these too, are held in memory (repaired, two to four times the
- * file). A record may have 64 MiB, a file that is read
- * whole 1 GiB: BOBBIN_ELIMIT, which says the line. BOBBIN_ENOTFOUND; BOBBIN_EINVAL for what is no regular file.
+ * file). A message may have some 64 MiB: of a longer one a word stands in its place, a longer line is left out, and a warning says
+ * which and how long it is. A file that is read whole may have 1 GiB: BOBBIN_ELIMIT. BOBBIN_ENOTFOUND; BOBBIN_EINVAL for what is no regular file.
  */
 BOBBIN_API int bobbin_import_file(bobbin_store *store, const char *path, const struct bobbin_import_options *options,
 	bobbin_import **ret_import, struct bobbin_error *error);

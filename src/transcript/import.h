@@ -32,6 +32,7 @@ enum import_damage {
 	DAMAGE_BROKEN_OFF, /* a document without its end */
 	DAMAGE_AROUND,     /* text around a document */
 	DAMAGE_KEY_TWICE,  /* a message with a key that stands twice */
+	DAMAGE_TOO_LONG,   /* a message or a line that is larger than a log line may be */
 	DAMAGE_ORDER,      /* a record that came too late */
 	DAMAGE_NO_ROLE,    /* a message whose role is lost */
 	DAMAGE_KINDS
@@ -106,6 +107,7 @@ struct import {
 	uint64_t warnings_total;
 	struct import_kind *kinds; /* while reading; warnings at the end */
 	size_t kind_count, kind_cap;
+	uint64_t line, offset; /* of the record being read; 0: of none, or of a document */
 	uint64_t keys_twice; /* records with a key that stood twice */
 	uint64_t damages[DAMAGE_KINDS]; /* also those that are not among the warnings */
 	struct import_tally *tallies; /* at the end: damages, what was not understood, what was left out; in the arena */

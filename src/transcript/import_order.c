@@ -150,6 +150,8 @@ static int give_waiting(struct import_order *order, uint32_t index, struct json 
 
 	waiting->given = true;
 	*ret_place = waiting->place;
+	order->import->line = waiting->place.line;
+	order->import->offset = waiting->place.offset;
 	arena_reset(&order->import->scratch);
 	int rc = import_value_again(order->import, &waiting->record, &order->text, ret_value);
 	if (rc < 0)
@@ -174,6 +176,7 @@ static int next_left(struct import_order *order, struct json *ret_value, struct 
 {
 	while (order->left < order->waiting_count && order->waiting[order->left].given)
 		order->left++;
+	order->import->line = order->import->offset = 0;
 	return order->left < order->waiting_count ? give_waiting(order, (uint32_t)order->left, ret_value, ret_place) : 0;
 }
 

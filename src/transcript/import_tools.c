@@ -79,16 +79,44 @@ static size_t piece_bytes(const struct import *import)
 	return import->source->piece_bytes ? import->source->piece_bytes : IMPORT_PIECE_BYTES;
 }
 
-/* More of the file behind what is not read yet. 0, BOBBIN_ENOMEM, BOBBIN_ELIMIT, or what the source says. */
+static int lines_too_long(struct import_lines *lines, uint64_t start, uint64_t len)
+{
+	if (lines->faults++ == 0)
+		error_set_at(&lines->first_fault, BOBBIN_EINPUT, lines->line, start, "a line of %llu bytes; %u can be read",
+			(unsigned long long)len, LIMIT_LINE_BYTES);
+	return import_damaged(lines->import, (struct place){lines->line, start}, DAMAGE_TOO_LONG,
+		"a line of %llu bytes, and %u can be read: left out", (unsigned long long)len, LIMIT_LINE_BYTES);
+}
+
+/* A line that is longer than a record may be: it is told, and reading goes on behind it. 0 or an error. */
+static int lines_pass_over(struct import_lines *lines)
+{
+	const struct import_source *source = lines->import->source;
+	char room[4096];
+	const char *newline = NULL;
+	uint64_t start = lines->base + lines->at, end = lines->base + lines->len;
+	ssize_t got;
+
+	while (!newline && (got = source->read_at(source->context, room, sizeof(room), end)) != 0) {
+		if (got < 0)
+			return error_set(&lines->import->sink_error, (int)got, "the file cannot be read");
+		newline = memchr(room, '\n', (size_t)got);
+		end += newline ? (uint64_t)(newline - room) : (uint64_t)got;
+	}
+	lines->line++;
+	lines->base = newline ? end + 1 : end;
+	lines->at = lines->len = lines->line_end = 0;
+	return lines_too_long(lines, start, end - start);
+}
+
+/* More of the file behind what is not read yet. 0, BOBBIN_ENOMEM, or what the source says. */
 static int lines_refill(struct import_lines *lines)
 {
 	struct import *import = lines->import;
 	size_t rest = lines->len - lines->at, cap = import->window_cap, piece = piece_bytes(import);
 
-	if (rest > LIMIT_LINE_BYTES)
-		return error_set_at(&import->sink_error, BOBBIN_ELIMIT, lines->line + 1, lines->base + lines->at,
-			"line %llu: a record of more than %u bytes; that many can be read",
-			(unsigned long long)lines->line + 1, LIMIT_LINE_BYTES);
+	if (rest >= LIMIT_LINE_BYTES)
+		return lines_pass_over(lines);
 	if (rest)
 		memmove(import->window, lines->data + lines->at, rest);
 	if (cap - rest < (piece + 1) / 2) {
@@ -138,6 +166,12 @@ static int lines_advance(struct import_lines *lines)
 		lines->open = true;
 		lines->line++;
 		lines->in_line = 0;
+		if (lines->import->source && lines->line_end - lines->at > LIMIT_LINE_BYTES) {
+			int rc = lines_too_long(lines, lines->base + lines->at, lines->line_end - lines->at);
+			if (rc < 0)
+				return rc;
+			lines->at = lines->line_end;
+		}
 	}
 }
 
@@ -273,6 +307,8 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 			continue;
 		}
 		*ret_place = (struct place){lines->line, lines->base + (uint64_t)(ret_value->text - lines->data)};
+		lines->import->line = ret_place->line;
+		lines->import->offset = ret_place->offset;
 		lines->values++;
 		note_opening(lines, ret_value->text, ret_value->text + ret_value->len);
 		if (++lines->in_line == 2 && import_damaged(lines->import, *ret_place, DAMAGE_GLUED,
@@ -280,6 +316,7 @@ int import_lines_next(struct import_lines *lines, struct json *ret_value, struct
 			return BOBBIN_ENOMEM;
 		return 1;
 	}
+	lines->import->line = lines->import->offset = 0;
 	return rc;
 }
 

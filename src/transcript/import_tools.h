@@ -79,7 +79,8 @@ struct import_lines {
 	struct bobbin_error first_fault;
 };
 void import_lines_init(struct import_lines *lines, struct import *import, const char *data, size_t len);
-/* 1 with a value, 0 at the end, BOBBIN_ENOMEM, BOBBIN_ELIMIT for a line beyond LIMIT_LINE_BYTES, or what the source says. */
+/* 1 with a value, 0 at the end, BOBBIN_ENOMEM, or what the source says. Read piece by piece, a line beyond LIMIT_LINE_BYTES is told and
+ * passed over. */
 int import_lines_next(struct import_lines *lines, struct json *ret_value, struct place *ret_place);
 /* BOBBIN_EINPUT with the place of the first fault, for a file of which nothing was of use. */
 int import_lines_fail(const struct import_lines *lines, const char *format, struct bobbin_error *error);

@@ -9,6 +9,7 @@
 #include "transcript/import_tree.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include "base/alloc.h"
 #include "base/id.h"
 #include "base/limits.h"
@@ -98,7 +99,31 @@ static struct extra *extra_of(struct drafts *drafts, size_t index)
 	return &drafts->extras[placed->extra - 1];
 }
 
-int drafts_add(struct drafts *drafts, const struct draft *draft)
+/* A message that no log line can hold leaves its role, and a word in its place; what answers it finds it. */
+static int leave_out(struct drafts *drafts, struct draft *draft, struct buffer *members)
+{
+	struct import *import = drafts->import;
+	struct json_writer writer;
+	char text[96];
+
+	snprintf(text, sizeof(text), "[left out by bobbin: a message of %zu bytes]", draft->members.len);
+	buffer_clear(members);
+	json_writer_init(&writer, members);
+	json_member_text(&writer, "role", message_role_text(draft->role));
+	if (draft->role == ROLE_TOOL)
+		json_member_string(&writer, "tool_call_id", draft->call_id);
+	json_member_text(&writer, "content", text);
+	if (draft->role != ROLE_TOOL)
+		json_member_text(&writer, "origin", "injected");
+	int rc = import_damaged(import, (struct place){import->line, import->offset}, DAMAGE_TOO_LONG,
+		"message %zu, of %zu bytes, is nested or long beyond what a log line of %u bytes may be: left out, a word stands in its place",
+		drafts->count + 1, draft->members.len, LIMIT_LINE_BYTES);
+	draft->members = buffer_slice(members);
+	draft->kept = false;
+	return buffer_error(members) ? buffer_error(members) : rc;
+}
+
+static int add_placed(struct drafts *drafts, const struct draft *draft)
 {
 	struct placed added = {.id = draft->id.data,
 		.id_len = (uint32_t)draft->id.len,
@@ -129,6 +154,30 @@ int drafts_add(struct drafts *drafts, const struct draft *draft)
 		extra->cut = draft->cut;
 	}
 	return draft->role == ROLE_ASSISTANT && draft->members.data ? read_calls(drafts, draft->members) : 0;
+}
+
+/* Room in a line for what comes around the members. */
+#define AROUND_BYTES (64u << 10)
+
+int drafts_add(struct drafts *drafts, const struct draft *draft)
+{
+	struct draft own = *draft;
+	struct buffer members = BUFFER_INIT(LIMIT_LINE_BYTES);
+	size_t count = drafts->count;
+	int rc = 0;
+
+	if (own.members.len > LIMIT_LINE_BYTES - AROUND_BYTES)
+		rc = leave_out(drafts, &own, &members);
+	if (!rc)
+		rc = add_placed(drafts, &own);
+	if (rc == BOBBIN_ELIMIT && drafts->count > count) { /* nested too deep: it is known once its calls are looked for */
+		drafts->count = count;
+		rc = leave_out(drafts, &own, &members);
+		if (!rc)
+			rc = add_placed(drafts, &own);
+	}
+	buffer_release(&members);
+	return rc;
 }
 
 size_t drafts_parent(const struct drafts *drafts, size_t draft)
