@@ -205,6 +205,7 @@ BOBBIN_API int bobbin_session_refresh(bobbin_session *session, struct bobbin_err
 struct bobbin_session_info {
 	char id[BOBBIN_SESSION_ID_BYTES];
 	char parent_id[BOBBIN_SESSION_ID_BYTES]; /* "" if it is no fork */
+	char repaired_from[BOBBIN_SESSION_ID_BYTES]; /* the damaged session that a repair made it of, or "" */
 	const char *owner, *title;   /* never NULL */
 	uint64_t forked_at;          /* messages inherited from the parent's line */
 	uint64_t messages;           /* on the line, the inherited ones included */
@@ -358,6 +359,10 @@ BOBBIN_API const struct bobbin_fault *bobbin_faults_get(const bobbin_faults *fau
 
 /* The format of the transcript that bobbin_doctor_data read; NULL for other lists. Lives as long as the list. */
 BOBBIN_API const char *bobbin_faults_format(const bobbin_faults *faults);
+
+/* The session that a repair made of the damaged one that was looked at (bobbin_doctor_session); NULL if there is none: what it would be
+ * made of it is then said in `repair` of its faults, and in none of them once it is made. Lives as long as the list. */
+BOBBIN_API const char *bobbin_faults_repaired_as(const bobbin_faults *faults);
 
 /* Releases a list. NULL is allowed. */
 BOBBIN_API void bobbin_faults_free(bobbin_faults *faults);

@@ -262,6 +262,9 @@ static void origin_text(const struct bobbin_tree_node *node, char *out, size_t s
 		snprintf(out, size, "  from message %s", number_text(info->forked_at));
 	else if (node->parent_gone)
 		snprintf(out, size, "  fork of %s, %s", visible(info->parent_id), gone[node->parent_gone]);
+	size_t len = strlen(out);
+	if (*info->repaired_from)
+		snprintf(out + len, size - len, "  repair of %s", visible(info->repaired_from));
 }
 
 #define TITLE_COLUMNS 24
@@ -269,7 +272,7 @@ static void origin_text(const struct bobbin_tree_node *node, char *out, size_t s
 static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 {
 	const struct bobbin_session_info *info = row->node->session;
-	char origin[BOBBIN_SESSION_ID_BYTES + 64], figures[128];
+	char origin[2 * BOBBIN_SESSION_ID_BYTES + 64], figures[128];
 	unsigned depth = row->node->depth < TREE_DEPTH_SHOWN ? row->node->depth : TREE_DEPTH_SHOWN + 2;
 	origin_text(row->node, origin, sizeof(origin));
 	int len = snprintf(figures, sizeof(figures), "  %s", messages_text(info));

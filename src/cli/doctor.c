@@ -43,6 +43,7 @@ void progress_wipe(void)
 struct visit {
 	const struct arguments *arguments;
 	uint64_t looked_at, with_faults, repaired; /* with_faults: after a repair, those in which some stay */
+	uint64_t replaced; /* damaged ones beside which their repaired copy stands */
 	bool can_repair; /* some fault is one that a repair does something about */
 	bool quiet_if_healthy; /* of many, the healthy ones are only counted */
 	int rc;
@@ -68,18 +69,43 @@ static void print_name(const char *what)
 	printf("%s: ", paint(PLAIN));
 }
 
+static bool has_repair(const bobbin_faults *faults)
+{
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++)
+		if (*bobbin_faults_get(faults, i)->repair)
+			return true;
+	return false;
+}
+
+/* A damaged session whose repaired copy stands beside it: nothing is left to do about it. */
+static void print_replaced(const char *what, const char *repaired_as)
+{
+	print_name(what);
+	printf("damaged; its repaired copy is %s\n", repaired_as);
+	puts("  Go on in that one. The damaged one stays as it is, and can be deleted.");
+}
+
 static int report(struct visit *visit, const char *what, bobbin_faults *faults)
 {
 	size_t count = bobbin_faults_count(faults);
+	const char *repaired_as = bobbin_faults_repaired_as(faults);
+	/* Of all sessions, what was done about is told and counts no more; whoever asks for one by its name hears what it has. */
+	bool replaced = repaired_as && visit->quiet_if_healthy && !has_repair(faults);
 	progress_wipe();
 	visit->looked_at++;
-	visit->with_faults += count > 0;
-	for (size_t i = 0; i < count; i++)
-		visit->can_repair |= *bobbin_faults_get(faults, i)->repair != 0;
+	visit->replaced += replaced;
+	visit->with_faults += count > 0 && !replaced;
+	visit->can_repair |= has_repair(faults);
 	if (visit->arguments->json) {
 		begin_json(what);
+		if (repaired_as) {
+			print_json_member("repaired_as", repaired_as);
+			putchar(',');
+		}
 		print_faults_json(faults);
 		puts("}");
+	} else if (replaced) {
+		print_replaced(what, repaired_as);
 	} else if (count || !visit->quiet_if_healthy) {
 		print_name(what);
 		if (count)
@@ -89,7 +115,7 @@ static int report(struct visit *visit, const char *what, bobbin_faults *faults)
 		print_faults(visit->arguments, faults);
 	}
 	bobbin_faults_free(faults);
-	return count ? EXIT_NO : EXIT_DONE;
+	return count && !replaced ? EXIT_NO : EXIT_DONE;
 }
 
 /* ---- Repairs ---- */
@@ -353,6 +379,9 @@ static void print_sum(const struct visit *visit)
 	else if (visit->with_faults)
 		printf("%s, faults in %s%s\n", counted(visit->looked_at, "session"), number_text(visit->with_faults),
 			visit->can_repair ? "; bobbin doctor --repair mends what it can" : "");
+	else if (visit->replaced)
+		printf("%s, no faults but in %s, whose repaired cop%s there\n", counted(visit->looked_at, "session"),
+			number_text(visit->replaced), visit->replaced == 1 ? "y is" : "ies are");
 	else if (visit->rc == EXIT_DONE)
 		printf("%s, no faults\n", counted(visit->looked_at, "session"));
 	else

@@ -185,7 +185,8 @@ const struct command commands[] = {
 		"Without a name: every session of the store, and the store itself. Each fault with its place, what it means, "
 		"and what --repair would do. Without --repair nothing is changed. A log is never rewritten: --repair makes a new "
 		"session of what can be read, and its id is the last word printed; doing it again changes nothing. Wrong "
-		"caches and what crashes left are removed. What a repair leaves is named. Exit code 1 if there are faults, or some are left.",
+		"caches and what crashes left are removed. What a repair leaves is named. Exit code 1 if there are faults, or some are "
+		"left. A damaged session whose repaired copy is there is told and counts no more, unless it is asked for by name.",
 		"format repair", 0, -1, command_doctor},
 	{"backup", "backup DIR", "a consistent copy of the store, also while others write",
 		"DIR must not exist, or be an earlier backup: then only what came since is copied, and what was deleted since "

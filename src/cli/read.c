@@ -142,6 +142,10 @@ void print_info_json(const struct bobbin_session_info *info, const char *end)
 		fputs("null", stdout);
 	if (*info->parent_id)
 		printf(",\"forkedAt\":%llu", (unsigned long long)info->forked_at);
+	if (*info->repaired_from) {
+		putchar(',');
+		print_json_member("repairedFrom", info->repaired_from);
+	}
 	if (info->damaged) {
 		putchar(',');
 		print_json_member("damaged", info->damaged);
@@ -162,9 +166,12 @@ static void print_info(const struct bobbin_session_info *info)
 	/* A title of a few letters says nothing; damage is said whatever it takes. */
 	size_t left = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 0;
 	size_t room = left || !info->damaged ? left : 40;
-	char from[BOBBIN_SESSION_ID_BYTES + 16];
-	const char *text = info->damaged ? info->damaged : *info->title ? info->title : from;
-	snprintf(from, sizeof(from), *info->parent_id ? "fork of %s" : "%s", info->parent_id);
+	char from[BOBBIN_SESSION_ID_BYTES + 1024] = "";
+	const char *text = info->damaged ? info->damaged : *info->title && !*info->repaired_from ? info->title : from;
+	if (*info->repaired_from)
+		snprintf(from, sizeof(from), "repair of %s%s%s", info->repaired_from, *info->title ? " · " : "", info->title);
+	else if (*info->parent_id)
+		snprintf(from, sizeof(from), "fork of %s", info->parent_id);
 	if (room && *text) {
 		printf("%*s%s", 14 - (int)strlen(time_ago(info->updated_ns)), "", info->damaged ? paint(RED) : "");
 		print_line_of(text, strlen(text), room);

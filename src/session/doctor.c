@@ -111,7 +111,13 @@ static int add_repaired(struct log *log, bobbin_faults *faults, struct bobbin_er
 	snprintf(where, sizeof(where), "%s.jsonl", log_info(log)->id);
 	rc = faults_addf(faults, "repaired", where, 0, 0, "Go on in that one; this one can be deleted.",
 		"what can be read of it is in session %s, made by a repair", id);
-	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	/* What a repair would make is made. */
+	for (size_t i = 0; i < faults->count; i++)
+		if (strcmp(faults->items[i].repair, NEW_SESSION) == 0)
+			faults->items[i].repair = "";
+	return faults_say_repaired(faults, id) < 0 ? error_set(error, BOBBIN_ENOMEM, "out of memory") : 0;
 }
 
 static int add_version(struct log *log, bobbin_faults *faults, struct bobbin_error *error)

@@ -26,6 +26,11 @@ const char *bobbin_faults_format(const bobbin_faults *faults)
 	return faults ? faults->format : NULL;
 }
 
+const char *bobbin_faults_repaired_as(const bobbin_faults *faults)
+{
+	return faults ? faults->repaired_as : NULL;
+}
+
 void bobbin_faults_free(bobbin_faults *faults)
 {
 	if (!faults)
@@ -53,6 +58,12 @@ int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint6
 		return BOBBIN_ENOMEM;
 	faults->items[faults->count++] = fault;
 	return 0;
+}
+
+int faults_say_repaired(bobbin_faults *faults, const char *id)
+{
+	faults->repaired_as = keep(&faults->arena, id);
+	return faults->repaired_as ? 0 : BOBBIN_ENOMEM;
 }
 
 int faults_add_repair(bobbin_faults *faults, const char *repair)

@@ -51,6 +51,7 @@ struct bobbin_faults {
 	struct bobbin_fault *items;
 	size_t count, cap;
 	const char *format; /* of a transcript; a reader's name, static */
+	const char *repaired_as; /* the session that was made of it; NULL: none */
 };
 
 /* BOBBIN_EINVAL if this is another process than the one that opened the handle,
@@ -66,6 +67,7 @@ int faults_add(bobbin_faults *faults, const char *kind, const char *where, uint6
 	const char *message, const char *advice);
 /* What bobbin_repair_session or _store would do about the fault that was added last. */
 int faults_add_repair(bobbin_faults *faults, const char *repair);
+int faults_say_repaired(bobbin_faults *faults, const char *id);
 /* What to do about it, and who refuses it. */
 int faults_add_advice(bobbin_faults *faults, struct slice advice);
 int faults_add_refusal(bobbin_faults *faults, const char *dialect, const char *at, struct slice words, bool only_strict);

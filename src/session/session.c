@@ -150,6 +150,7 @@ const struct bobbin_session_info *bobbin_session_info(bobbin_session *session)
 	memset(info, 0, sizeof(*info));
 	memcpy(info->id, inner->id, strnlen(inner->id, sizeof(info->id) - 1));
 	memcpy(info->parent_id, inner->parent_id, strnlen(inner->parent_id, sizeof(info->parent_id) - 1));
+	memcpy(info->repaired_from, inner->repaired_from, strnlen(inner->repaired_from, sizeof(info->repaired_from) - 1));
 	info->owner = inner->owner;
 	info->title = inner->title;
 	info->forked_at = inner->forked_at;

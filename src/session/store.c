@@ -87,6 +87,7 @@ static void info_from_entry(const struct store_entry *entry, struct bobbin_sessi
 	 * such */
 	memcpy(info->id, entry->id, strnlen(entry->id, BOBBIN_SESSION_ID_BYTES - 1));
 	memcpy(info->parent_id, entry->parent_id, strnlen(entry->parent_id, BOBBIN_SESSION_ID_BYTES - 1));
+	memcpy(info->repaired_from, entry->repaired_from, strnlen(entry->repaired_from, BOBBIN_SESSION_ID_BYTES - 1));
 	info->owner = entry->owner;
 	info->title = entry->title;
 	info->forked_at = entry->forked_at;

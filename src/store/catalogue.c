@@ -9,9 +9,9 @@
 #include "store/store_internal.h"
 
 #define NAME "catalogue"
-#define MAGIC UINT64_C(0x31474c5443424f42)
+#define MAGIC UINT64_C(0x32474c5443424f42)
 #define CATALOGUE_BYTES_MAX (64u << 20) /* hundreds of thousands of sessions */
-#define TEXTS 4
+#define TEXTS 5
 
 struct head {
 	uint64_t magic;
@@ -21,12 +21,13 @@ struct head {
 struct numbers {
 	uint64_t inode, bytes, forked_at, messages, last_seq;
 	int64_t updated_ns;
-	uint32_t lengths[TEXTS]; /* id, owner, title, parent */
+	uint32_t lengths[TEXTS]; /* id, owner, title, parent, what it was repaired from */
+	uint32_t unused;
 };
 
 void catalogue_add(struct buffer *out, const struct store_entry *entry, uint64_t inode)
 {
-	const char *texts[TEXTS] = {entry->id, entry->owner, entry->title, entry->parent_id};
+	const char *texts[TEXTS] = {entry->id, entry->owner, entry->title, entry->parent_id, entry->repaired_from};
 	struct numbers numbers = {.inode = inode,
 		.bytes = entry->bytes,
 		.forked_at = entry->forked_at,
@@ -88,6 +89,7 @@ static bool take_entry(struct slice *rest, struct arena *arena, struct catalogue
 		.owner = texts[1],
 		.title = texts[2],
 		.parent_id = texts[3],
+		.repaired_from = texts[4],
 		.forked_at = numbers.forked_at,
 		.messages = numbers.messages,
 		.messages_known = true,

@@ -25,11 +25,11 @@ bool log_needs_repair(struct log *log)
 	return log->header_lost || log->parent_lost || log_fault_total(log) > 0;
 }
 
-static int bytes_crc(const struct log *log, uint32_t *ret_crc, struct bobbin_error *error)
+/* Goes on with the CRC of the bytes from `at` to `size`. */
+static int bytes_crc(const struct log *log, uint64_t at, uint64_t size, uint32_t *ret_crc, struct bobbin_error *error)
 {
 	char piece[PIECE_BYTES];
-	uint64_t at = 0, size = log->index.state.position.offset;
-	uint32_t crc = 0;
+	uint32_t crc = *ret_crc;
 
 	while (at < size) {
 		size_t wanted = size - at < sizeof(piece) ? (size_t)(size - at) : sizeof(piece);
@@ -50,7 +50,9 @@ static int bytes_crc(const struct log *log, uint32_t *ret_crc, struct bobbin_err
 
 struct seeking {
 	const struct log *log;
-	uint32_t crc;
+	/* Of what is read of it, and of all that is there: a repair takes the end that is no whole line, too. */
+	uint64_t bytes, whole_bytes;
+	uint32_t crc, whole_crc;
 	char found[LIMIT_SESSION_ID_BYTES + 1];
 	int rc;
 };
@@ -63,8 +65,8 @@ static bool is_made_of(const struct seeking *seeking, struct slice first_line)
 	return json_parse(first_line.data, first_line.len, &record, NULL) == 0 &&
 	       session_line_parse(&record, &line, NULL) == 0 &&
 	       strcmp(line.repaired_from, seeking->log->id) == 0 &&
-	       line.repaired_bytes == seeking->log->index.state.position.offset &&
-	       line.repaired_crc == seeking->crc;
+	       ((line.repaired_bytes == seeking->bytes && line.repaired_crc == seeking->crc) ||
+		       (line.repaired_bytes == seeking->whole_bytes && line.repaired_crc == seeking->whole_crc));
 }
 
 static bool look_at(void *data, const char *name)
@@ -93,9 +95,17 @@ static bool look_at(void *data, const char *name)
 int log_find_repaired(struct log *log, char ret_id[LIMIT_SESSION_ID_BYTES + 1], bool *ret_found,
 	struct bobbin_error *error)
 {
-	struct seeking seeking = {.log = log};
-	int rc = bytes_crc(log, &seeking.crc, error);
+	struct seeking seeking = {.log = log, .bytes = log->index.state.position.offset};
+	struct file_info info;
+	int rc = log->platform->info(log->platform->context, log->file, &info);
 
+	if (rc < 0)
+		return error_set_os(error, -rc, "cannot examine %s", log->name);
+	rc = bytes_crc(log, 0, seeking.bytes, &seeking.crc, error);
+	seeking.whole_crc = seeking.crc;
+	seeking.whole_bytes = log->has_pending && info.size > seeking.bytes ? info.size : seeking.bytes;
+	if (!rc)
+		rc = bytes_crc(log, seeking.bytes, seeking.whole_bytes, &seeking.whole_crc, error);
 	if (rc)
 		return rc;
 	rc = log->platform->list(log->platform->context, log->store->dir, look_at, &seeking);
@@ -159,8 +169,8 @@ static int make_header(struct log *log, const struct log_repair *repair, struct 
 	struct log_create_options options = LOG_CREATE_OPTIONS_INIT;
 	struct meta meta = {.line = SESSION_LINE_INIT};
 	struct session_line line, known = log->line;
-	uint32_t crc;
-	int rc = bytes_crc(log, &crc, error);
+	uint32_t crc = 0;
+	int rc = bytes_crc(log, 0, log->index.state.position.offset, &crc, error);
 
 	session_line_merge(&known, &log->unwritten);
 	if (!rc && log->header_lost) {

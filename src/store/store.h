@@ -88,6 +88,7 @@ struct store_entry {
 	const char *owner;     /* "" if unknown */
 	const char *title;     /* "" if none */
 	const char *parent_id; /* "" if it is no fork */
+	const char *repaired_from; /* the session that a repair made it of, or "" */
 	uint64_t forked_at;    /* messages inherited */
 	uint64_t messages;     /* on its line, inherited ones included: as last cached, or counted */
 	bool messages_known;   /* they were counted, or messages_exact: else nobody may be told the number */

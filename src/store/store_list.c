@@ -254,6 +254,7 @@ static int describe(struct store *store, const struct store_found *found, struct
 		.owner = arena_copy(arena, ends.line.owner, strlen(ends.line.owner)),
 		.title = arena_copy(arena, ends.line.title, strlen(ends.line.title)),
 		.parent_id = arena_copy(arena, ends.line.parent_id, strlen(ends.line.parent_id)),
+		.repaired_from = arena_copy(arena, ends.line.repaired_from, strlen(ends.line.repaired_from)),
 		.forked_at = ends.line.forked_at,
 		.messages = meta.messages,
 		.messages_known = exact,
@@ -265,7 +266,8 @@ static int describe(struct store *store, const struct store_found *found, struct
 		.unread = known.unread,
 		.why = known.why,
 	};
-	if (!ret_entry->id || !ret_entry->owner || !ret_entry->title || !ret_entry->parent_id)
+	if (!ret_entry->id || !ret_entry->owner || !ret_entry->title || !ret_entry->parent_id ||
+		!ret_entry->repaired_from)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	*ret_lasts = ends.has_header && !known.why && found->info.mode;
 	return 0;

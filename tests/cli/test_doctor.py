@@ -214,6 +214,20 @@ def check_repair(name, scratch, before, right, makes):
     left = [fault for row in scratch.run("doctor", "--json").rows for fault in names(row)]
     if makes == FILES and right[1] != "dangling_call":
         equal([fault for fault in left if fault[1] == right[1]], [], f"{name}: the fault is gone")
+    if made and not stays:
+        looked = scratch.run("doctor")
+        ok(looked.code == 0 and "--repair" not in looked.text and all(f"its repaired copy is {session}" in looked.text for session in made),
+           f"{name}: afterwards nothing is left to do, and the copy is named", looked)
+        rows = {row["of"]: row for row in scratch.run("doctor", "--json").rows}
+        equal(sorted(row["repaired_as"] for row in rows.values() if "repaired_as" in row), made, f"{name}: also in JSON")
+        for session, row in rows.items():
+            if "repaired_as" in row:
+                asked = scratch.run("doctor", session)
+                ok(asked.code == 1 and "--repair" not in asked.text and row["repaired_as"] in asked.text,
+                   f"{name}: asked for by its name, it is damaged", asked)
+        listed = {row["id"]: row.get("repairedFrom") for row in scratch.run("list", "--json").rows}
+        equal({listed[session] for session in made}, {session for session, row in rows.items() if "repaired_as" in row},
+              f"{name}: a list says what it is a repair of")
     for session in made:
         equal([fault for fault in left if fault[0] == session], [], f"{name}: the repaired session is healthy")
         check_usable(name, scratch, session)
@@ -226,6 +240,31 @@ def check_usable(name, scratch, session):
         checked = scratch.run("check", "--dialect", dialect, "-", input=body.out)
         equal((body.code, checked.code), (0, 0), f"{name}: its request is acceptable in {dialect}")
 
+
+# Whose repair it is, with the old one's title; a second fault beside it counts as ever.
+with Scratch() as scratch:
+    scratch.append("main", *TALK)
+    scratch.run("fork", "main", "1", "--id", "trip", "--title", "To Hangzhou")
+    scratch.append("trip", {"role": "user", "content": "and back"})
+    with open(scratch.log("trip"), "ab") as file:
+        file.write(b"\0\0\0\n")
+    made = next(row["repaired_as"] for row in scratch.run("doctor", "--repair", "--json").rows if row.get("repaired_as"))
+    for words in (("list",), ("tree",)):
+        shown = next(line for line in scratch.run(*words, COLUMNS="120").text.splitlines() if made in line)
+        ok("repair of trip" in shown and "To Hangzhou" in shown, f"{words[0]} says whose repair it is, with its title", shown)
+    rows = [row for words in (("list",), ("tree",)) for row in scratch.run(*words, "--json").rows]
+    equal([(row["title"], row["repairedFrom"]) for row in rows if row["id"] == made], [("To Hangzhou", "trip")] * 2, "so does JSON")
+    equal([row["id"] for row in rows if "repairedFrom" in row], [made] * 2, "of no other session")
+    ok("no faults but in 1, whose repaired copy is there" in scratch.run("doctor").text, "the doctor says that nothing is left to do")
+    scratch.write(".sessions/trip.meta.json", "junk")
+    looked = scratch.run("doctor")
+    ok(looked.code == 1 and "bobbin doctor --repair mends what it can" in looked.text, "what a repair still mends is offered", looked)
+    equal(scratch.run("doctor", "--repair").code, 0, "and mended")
+    equal(scratch.run("doctor").code, 0, "and then it is well")
+    with open(scratch.log("trip"), "ab") as file:
+        file.write(b"\0\0\0\n")
+    looked = scratch.run("doctor")
+    ok(looked.code == 1 and "--repair" in looked.text, "damaged once more, it is another log, and can be repaired", looked)
 
 for kind, (damage, right, makes) in KINDS.items():
     check_damage(kind, damage, right, makes)
