@@ -360,8 +360,8 @@ BOBBIN_API const struct bobbin_fault *bobbin_faults_get(const bobbin_faults *fau
 /* The format of the transcript that bobbin_doctor_data read; NULL for other lists. Lives as long as the list. */
 BOBBIN_API const char *bobbin_faults_format(const bobbin_faults *faults);
 
-/* The session that a repair made of the damaged one that was looked at (bobbin_doctor_session); NULL if there is none: what it would be
- * made of it is then said in `repair` of its faults, and in none of them once it is made. Lives as long as the list. */
+/* The session that a repair has made of the damaged one that was looked at (bobbin_doctor_session): no fault then offers, in
+ * `repair`, to make it. NULL if there is none. Lives as long as the list. */
 BOBBIN_API const char *bobbin_faults_repaired_as(const bobbin_faults *faults);
 
 /* Releases a list. NULL is allowed. */
