@@ -114,6 +114,8 @@ int fail_about(const char *name, const struct bobbin_error *error); /* the same,
 int fail_file(const char *name, int error_number); /* "bobbin: NAME: why" on stderr; EXIT_FAILED */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2))); /* "bobbin: …" on stderr */
 int fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* 0, or the exit code after an unknown format of `import` or `export` was told. */
+int check_format(const char *format, const char *command);
 void note(const struct arguments *arguments, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A table of faults, or a JSON object {"faults":[…]}. */
 void print_faults(const struct arguments *arguments, const bobbin_faults *faults);

@@ -182,3 +182,14 @@ int read_input(const char *name, char **ret_data, size_t *ret_len)
 	*ret_len = len;
 	return 0;
 }
+
+int check_format(const char *format, const char *command)
+{
+	bool known = false;
+	if (strcmp(command, "export") == 0)
+		for (const char *const *name = bobbin_export_formats(); *name; name++)
+			known = known || strcmp(*name, format) == 0;
+	else
+		known = bobbin_import_format_about(format) != NULL;
+	return known ? 0 : fail_usage("there is no format '%s'; `bobbin help %s` lists them", format, command);
+}

@@ -423,7 +423,9 @@ int command_doctor(const struct arguments *arguments)
 {
 	struct visit visit = {.arguments = arguments};
 	bobbin_store *store = NULL;
-	int rc = needs_store(arguments) ? open_store(arguments, false, &store) : 0;
+	int rc = arguments->format ? check_format(arguments->format, "import") : 0;
+	if (!rc && needs_store(arguments))
+		rc = open_store(arguments, false, &store);
 	if (rc)
 		return rc;
 	if (store)

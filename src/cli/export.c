@@ -52,7 +52,10 @@ int command_export(const struct arguments *arguments)
 
 	if (!arguments->format)
 		return fail_usage("export needs --format; `bobbin help export` lists them");
-	int code = open_session(arguments, arguments->words[0], false, true, &store, &session);
+	int code = check_format(arguments->format, "export");
+	if (code)
+		return code;
+	code = open_session(arguments, arguments->words[0], false, true, &store, &session);
 	if (code)
 		return code;
 	options.format = arguments->format;

@@ -158,7 +158,9 @@ int command_import(const struct arguments *arguments)
 	bobbin_store *store;
 	if (arguments->id && arguments->word_count > 1)
 		return fail_usage("--id names one session; import the files one by one");
-	int rc = open_store(arguments, true, &store);
+	int rc = arguments->format ? check_format(arguments->format, "import") : 0;
+	if (!rc)
+		rc = open_store(arguments, true, &store);
 	if (rc)
 		return rc;
 	for (int i = 0; i < arguments->word_count; i++) {

@@ -75,6 +75,8 @@ const char *const *import_formats(void)
 
 static const struct reader *find_reader(const char *name)
 {
+	if (strcmp(name, "anthropic") == 0) /* as the writer is called */
+		name = "anthropic-messages";
 	for (size_t i = 0; i < READER_COUNT; i++) {
 		if (strcmp(READERS[i].name, name) == 0)
 			return &READERS[i];
@@ -341,6 +343,45 @@ static const char *wide_encoding(const char *data, size_t len)
 	return !data[0] && data[1] && !data[2] && data[3] ? "UTF-16BE" : NULL;
 }
 
+/* What a packed file is, and what unpacks it; NULL: it is none. */
+static const char *packed_as(const char *data, size_t len, const char **ret_command)
+{
+	static const struct {
+		const char *magic;
+		size_t len;
+		const char *name, *command;
+	} KINDS[] = {
+		{"\x1f\x8b", 2, "gzip", "gunzip -c"},
+		{"\x28\xb5\x2f\xfd", 4, "Zstandard", "zstd -dc"},
+		{"\xfd"
+		 "7zXZ\0",
+			6, "xz", "xz -dc"},
+		{"BZh", 3, "bzip2", "bunzip2 -c"},
+		{"PK\x03\x04", 4, "zip", "unzip -p"},
+	};
+	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
+		if (len < KINDS[i].len || memcmp(data, KINDS[i].magic, KINDS[i].len) != 0)
+			continue;
+		*ret_command = KINDS[i].command;
+		return KINDS[i].name;
+	}
+	return NULL;
+}
+
+/* What is no text of UTF-8 from its first bytes on. 0, or BOBBIN_EINPUT with what makes one of it. */
+static int check_text(const char *data, size_t len, struct bobbin_error *error)
+{
+	const char *command, *packed = packed_as(data, len, &command), *wide = wide_encoding(data, len);
+
+	if (packed)
+		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "it is packed with %s, and transcripts are read unpacked: %s FILE makes that of it",
+			packed, command);
+	if (wide)
+		return error_set_at(error, BOBBIN_EINPUT, 1, 0,
+			"it is %s, and transcripts are read as UTF-8: iconv -f %s -t UTF-8 makes that of it", wide, wide);
+	return 0;
+}
+
 /* Where a second document begins behind the first, both over several lines; 0: nowhere. */
 static size_t second_document(const char *data, size_t len)
 {
@@ -433,13 +474,11 @@ static size_t mark_bytes(const char *data, size_t len)
 /* All of a file. */
 static int read_whole(const char *format, const char *data, size_t len, struct import *import, struct bobbin_error *error)
 {
-	const char *wide = wide_encoding(data, len);
 	size_t mark = mark_bytes(data, len);
 
-	if (wide)
-		return error_set_at(error, BOBBIN_EINPUT, 1, 0,
-			"it is %s, and transcripts are read as UTF-8: iconv -f %s -t UTF-8 makes that of it", wide, wide);
-	int rc = read_recognised(format, data + mark, len - mark, import, error);
+	int rc = check_text(data, len, error);
+	if (!rc)
+		rc = read_recognised(format, data + mark, len - mark, import, error);
 	for (size_t i = 0; mark && i < import->warning_count; i++)
 		import->warnings[i].offset += import->warnings[i].line ? mark : 0;
 	if (rc && mark && error && error->line)
@@ -550,11 +589,12 @@ static int read_file(const char *format, const struct import_source *source, con
 		mem_free(data);
 		return read_streaming(reader, mark, source, spill, import, error);
 	}
-	if (source->size > LIMIT_IMPORT_BYTES)
+	rc = check_text(data, len, error);
+	if (!rc && source->size > LIMIT_IMPORT_BYTES)
 		rc = error_set(error, BOBBIN_ELIMIT,
 			"a document of %llu bytes; of one that has to be read whole %u can be read",
 			(unsigned long long)source->size, LIMIT_IMPORT_BYTES);
-	else if (part < source->size) {
+	else if (!rc && part < source->size) {
 		mem_free(data);
 		if ((rc = read_part(source, (size_t)source->size, &data, &len, error)) < 0)
 			return rc;

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Bad input: a clear error with its place, exit 3 (or 2 for a bad word), and nothing changed."""
+import bz2
+import gzip
+import io
 import json
+import lzma
 import os
 import re
+import zipfile
 
 from harness import SOURCE, Scratch, done, equal, ok
 
@@ -105,6 +110,22 @@ with Scratch() as scratch:
             result = scratch.run(*words, scratch.write("./wide.json", CHAT.encode(encoding)))
             ok(result.code == 3 and f"it is {said}," in result.errors and f"iconv -f {said} -t UTF-8" in result.errors,
                f"{encoding}: {' '.join(words)} says what it is", result)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("chat.json", CHAT)
+    for data, said, command in ((gzip.compress(CHAT.encode()), "gzip", "gunzip -c"), (bz2.compress(CHAT.encode()), "bzip2", "bunzip2 -c"),
+                                (lzma.compress(CHAT.encode()), "xz", "xz -dc"), (archive.getvalue(), "zip", "unzip -p"),
+                                (b"\x28\xb5\x2f\xfd" + bytes(20), "Zstandard", "zstd -dc")):
+        for words in (("import",), ("import", "--format", "openai-chat"), ("doctor",)):
+            result = scratch.run(*words, scratch.write("./packed", data))
+            ok(result.code == 3 and f"packed with {said}," in " ".join(result.errors.split()) and command in result.errors,
+               f"{said}: {' '.join(words)} says what it is", result)
+    asked = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]})
+    result = scratch.run("--json", "import", "--format", "anthropic", scratch.write("asked.json", asked))
+    ok(result.code == 0 and result.json["format"] == "anthropic-messages", "import knows anthropic by the name that export has for it", result)
+    for words in (("import", "--format", "wordperfect"), ("doctor", "--format", "wordperfect"), ("import", "--format", "markdown")):
+        result = scratch.run(*words, scratch.write("./chat.json", CHAT))
+        ok(result.code == 2 and words[2] in result.errors and "bobbin help import" in result.errors, f"{' '.join(words)}: wrong usage", result)
     two = CHAT + "\n" + CHAT
     for words in (("import",), ("import", "--format", "openai-chat"), ("doctor",)):
         result = scratch.run(*words, scratch.write("./two.json", two))

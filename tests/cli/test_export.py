@@ -83,7 +83,7 @@ def handmade():
            "what a format has no place for is said")
         equal(scratch.run("export", "main", "--format", "openai-chat", "--quiet").errors, "", "but not with --quiet")
         unknown = scratch.run("export", "main", "--format", "wordperfect")
-        ok(unknown.code == 3 and "wordperfect" in unknown.errors and not unknown.out, "an unknown format", unknown)
+        ok(unknown.code == 2 and "wordperfect" in unknown.errors and not unknown.out, "an unknown format", unknown)
         equal(scratch.run("export", "main").code, 2, "no format")
         equal(scratch.run("export", "nothing", "--format", "pi").code, 3, "no session")
         part = scratch.run("export", "main", "--format", "bobbin", "--to", "m4").rows
