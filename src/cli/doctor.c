@@ -140,12 +140,13 @@ static void print_repaired_json(const char *id, const struct bobbin_repaired *re
 	begin_json(id);
 	print_json_member("repaired_as", repaired->id);
 	printf(",\"earlier\":%s,\"mended\":%llu,\"messages\":%llu,\"left_out\":%llu,\"changed\":%llu,\"marked\":%llu,"
-	       "\"replayed\":%llu,\"detached\":%s,\"copied\":%s",
+	       "\"replayed\":%llu,\"detached\":%s,\"copied\":%s,\"emptied\":%s",
 		repaired->found ? "true" : "false", (unsigned long long)repaired->mended,
 		(unsigned long long)repaired->messages, (unsigned long long)repaired->left_out,
 		(unsigned long long)repaired->changed, (unsigned long long)repaired->marked,
 		(unsigned long long)repaired->replayed,
-		repaired->detached ? "true" : "false", repaired->copied ? "true" : "false");
+		repaired->detached ? "true" : "false", repaired->copied ? "true" : "false",
+		repaired->emptied ? "true" : "false");
 }
 
 static void print_made(const struct bobbin_repaired *repaired)
@@ -165,7 +166,9 @@ static void print_made(const struct bobbin_repaired *repaired)
 	if (repaired->replayed)
 		printf(", %s answered from the journal", counted(repaired->replayed, "call"));
 	putchar('\n');
-	if (repaired->detached)
+	if (repaired->emptied)
+		puts("  its log was emptied: a note in the new one stands for what was in it");
+	else if (repaired->detached)
 		puts("  what it was forked from is gone or changed: the new one begins with a note that says so");
 	if (repaired->copied)
 		puts("  what it inherits was copied into it: there is no whole log that a fork could name");

@@ -194,6 +194,8 @@ static const char *unopenable_advice(const char *kind)
 {
 	if (strcmp(kind, "header") == 0)
 		return "Put the file's first line, or all of it, back from a backup.";
+	if (strcmp(kind, "emptied") == 0)
+		return ""; /* the message says what to do */
 	if (strcmp(kind, "parent_missing") == 0)
 		return "Put that file back from a backup: then it opens again.";
 	if (strcmp(kind, "parent_changed") == 0)

@@ -75,6 +75,7 @@ static void tell(
 	ret_repaired->replayed = made->replayed + replayed;
 	ret_repaired->detached = made->detached;
 	ret_repaired->copied = made->copied;
+	ret_repaired->emptied = made->emptied;
 }
 
 int bobbin_repair_session(

@@ -410,6 +410,17 @@ static int read_header(struct store *store, const char *id, struct session_line 
 	return rc ? rc : good;
 }
 
+static bool is_emptied(struct store *store, const char *id)
+{
+	struct log *log;
+
+	if (log_open_raw(store, slice_of(id), true, &log, NULL) < 0)
+		return false;
+	bool emptied = log->emptied;
+	log_free(log);
+	return emptied;
+}
+
 const char *store_why_unreadable(
 	struct store *store, struct slice id, char ret_at[LIMIT_SESSION_ID_BYTES + 1])
 {
@@ -424,6 +435,8 @@ const char *store_why_unreadable(
 		int there = read_header(store, seen[depth], &line);
 		if (there < 0)
 			return "unreadable";
+		if (!line.version && is_emptied(store, seen[depth]))
+			return "emptied";
 		if (!there)
 			return "header";
 		if (!line.has_parent || !line.forked_at) {

@@ -130,9 +130,10 @@ int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bo
 		return 0;
 	int rc = meta_read(log->store, log->id, &meta, &why);
 	if (rc)
-		return rc == BOBBIN_ENOTFOUND ? 0 : error_set(error, rc, "%s", why.message);
-	if (!meta_is_of(&meta, log->id))
-		return 0;
+		return rc == BOBBIN_ENOTFOUND ? log_check_emptied(log, NULL, error) : error_set(error, rc, "%s", why.message);
+	rc = log_check_emptied(log, &meta, error);
+	if (rc || !meta_is_of(&meta, log->id))
+		return rc;
 	meta.line.id[0] = '\0';
 	if (session_line_subtract(&meta.line, &log->line, &log->unwritten))
 		session_line_merge(ret_said, &log->unwritten);

@@ -29,6 +29,8 @@ struct log {
 	bool salvage;	  /* also without a header or ancestors that can be trusted (log_repair.h) */
 	bool header_lost; /* what the header said is lost … */
 	bool parent_lost; /* … or what it was forked from cannot be used */
+	bool emptied;	  /* salvaged, with no record in it, though it had some (log_lost.c) … */
+	uint64_t emptied_messages; /* … so many messages on its line, with those that it inherited; 0: nobody knows */
 
 	struct session_line line;      /* what the log itself says */
 	struct session_line ancestry;  /* where the inherited messages are, as they were found */
@@ -98,6 +100,11 @@ int log_begin_again(struct log *log, const struct session_line *said, const stru
 	struct bobbin_error *error);
 /* What stands only in meta.json. Logs with a header of ours have it all themselves. */
 int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bobbin_error *error);
+
+/* A log without any record, of which `meta` (NULL: it has none) or its index file tells that it had some: BOBBIN_ECORRUPT, or
+ * noted if it is salvaged (log_lost.c). BOBBIN_EIO: nobody can tell. */
+struct meta;
+int log_check_emptied(struct log *log, const struct meta *meta, struct bobbin_error *error);
 
 /* Begins with what an index file says, if there is one that fits. BOBBIN_ENOMEM, or 0. */
 int log_attach_index(struct log *log, const struct log_chain *chain, struct bobbin_error *error);

@@ -262,7 +262,8 @@ int log_repair(struct store *store, struct slice id, const struct log_repair_opt
 		return rc;
 	rc = log_find_repaired(log, repair.id, &repair.found, error);
 	/* A first number above 1 shows that there was something before. */
-	repair.detached = log->parent_lost || (log->header_lost && !log->base && log_first_seq(log) > 1);
+	repair.detached = log->parent_lost || (log->header_lost && !log->base && (log->emptied || log_first_seq(log) > 1));
+	repair.emptied = log->emptied;
 	repair.copied = must_copy(log);
 	if (!rc && !repair.found)
 		rc = make(log, options, &repair, error);

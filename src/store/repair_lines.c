@@ -132,7 +132,20 @@ static void add_message(struct writing *writing, uint64_t seq, const char *membe
 	writing->repair->messages++;
 }
 
-/* Where what was inherited would stand. */
+static void add_emptied(struct buffer *out, const struct log *log, uint64_t inherited)
+{
+	const struct session_line *meta = &log->unwritten;
+
+	buffer_add_text(out, "[What stood here is lost: the log of this conversation was emptied.");
+	if (log->emptied_messages > inherited)
+		buffer_addf(out, " It counted %llu message%s.", (unsigned long long)(log->emptied_messages - inherited),
+			log->emptied_messages - inherited == 1 ? "" : "s");
+	if (meta->has_parent && !inherited)
+		buffer_addf(out, " It went on from message %llu of session %s.", (unsigned long long)meta->forked_at, meta->parent_id);
+	buffer_add_char(out, ']');
+}
+
+/* Where what was inherited, or what an emptied log held, would stand. */
 int repair_add_note(struct writing *writing)
 {
 	const struct log *log = writing->log;
@@ -141,7 +154,9 @@ int repair_add_note(struct writing *writing)
 	uint64_t first = log_first_seq(log);
 
 	buffer_add_text(&members, "\"role\":\"user\",\"origin\":\"injected\",\"content\":\"");
-	if (log->header_lost)
+	if (log->emptied)
+		add_emptied(&members, log, log->base ? log->ancestry.forked_at : 0);
+	else if (log->header_lost)
 		buffer_addf(&members,
 			"[The beginning of this conversation is missing: what its log says of where it was forked from "
 			"cannot be read any more%s%s%s.]",
@@ -155,7 +170,7 @@ int repair_add_note(struct writing *writing)
 	buffer_add_char(&members, '"');
 	if (buffer_error(&members))
 		return repair_no_memory(writing);
-	writing->note_seq = first > 1 ? first - 1 : 1;
+	writing->note_seq = log->emptied ? writing->last_seq + 1 : first > 1 ? first - 1 : 1;
 	add_message(writing, writing->note_seq, members.data);
 	repair_note_change(writing, 0);
 	buffer_release(&members);

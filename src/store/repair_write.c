@@ -323,9 +323,11 @@ static int put_all(struct writing *writing)
 	buffer_add_char(&writing->out, '\n');
 	if (writing->repair->detached)
 		rc = repair_add_note(writing);
-	else if (writing->repair->copied)
+	else if (writing->repair->copied) {
 		rc = put_inherited(writing);
-	else if (log->base) {
+		if (!rc && log->emptied)
+			rc = repair_add_note(writing);
+	} else if (log->base) {
 		writing->head = log->index.base_through;
 		writing->last_seq = log->ancestry.parent_seq;
 	}

@@ -143,7 +143,7 @@ KINDS = {
     "number_twice": (add(b'{"seq":3,"role":"user","content":"x"}'), ("main", "sequence", 9), SESSION),
     "header_torn": (edit(b'{"type":"session"', b'{"type:"session"'), ("main", "header", 1), SESSION),
     "header_changed": (edit(b'"v":1', b'"v":2'), ("main", "header", 1), SESSION),
-    "emptied": (lambda s: put(s, b""), ("main", "meta", 0), FILES),
+    "emptied": (lambda s: put(s, b""), ("main", "emptied", 1), SESSION),
     "dangling_call": (lambda s: put(s, b"".join(line for line in s.bytes().splitlines(True) if b'"three"' not in line)),
                       ("main", "dangling_call", 0), FILES),
     "parent_missing": (forked(lambda s: os.unlink(s.log())), ("child", "parent_missing", 0), SESSION),

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* Logs that once held more than they do: never taken for sessions in which nothing was said, and whatever is left of them stays. */
+#include "store_test.h"
+
+#include "store/check.h"
+#include "store/log_repair.h"
+
+static struct log_repair repair(struct world *world, const char *id)
+{
+	const struct log_repair_options options = {NULL, NULL}; /* no call here is without its result */
+	struct log_repair made = {.id = ""};
+	int rc = log_repair(world->store, slice_of(id), &options, &made, &world->error);
+
+	if (rc)
+		print_message("%s\n", world->error.message);
+	assert_int_equal(rc, 0);
+	return made;
+}
+
+static void talk(struct world *world, const char *id)
+{
+	struct log *log = world_create(world, id);
+	say(log, "user", "one");
+	say(log, "assistant", "two");
+	say(log, "user", "three");
+	log_close(log);
+}
+
+static int try_open(struct world *world, const char *id, enum log_mode mode)
+{
+	struct log *log = NULL;
+	int rc = log_open(world->store, slice_of(id), mode, &log, &world->error);
+	log_close(log);
+	return rc;
+}
+
+static const char *why(struct world *world, const char *id)
+{
+	char at[LIMIT_SESSION_ID_BYTES + 1];
+	return store_why_unreadable(world->store, slice_of(id), at);
+}
+
+/* Nothing at all, blanks, bytes that were no line: whatever is there in place of what meta.json counted. */
+static void a_log_that_was_emptied__opens_for_nobody_and_its_witness_stays(void **state)
+{
+	static const char *const LEFT[] = {"", "\n", " \n\n", "rubbish\n", "{\"a", "[1]\n"};
+	(void)state;
+	for (size_t i = 0; i < sizeof(LEFT) / sizeof(LEFT[0]); i++) {
+		struct world world;
+		world_open(&world, STORE_SYNC_FULL);
+		talk(&world, "s");
+		char *meta = scratch_read(world.dir, "s.meta.json", NULL);
+		scratch_write_text(world.dir, "s.jsonl", LEFT[i]);
+		assert_int_equal(try_open(&world, "s", LOG_READ), BOBBIN_ECORRUPT);
+		assert_non_null(strstr(world.error.message, "3 messages"));
+		assert_non_null(strstr(world.error.message, "bobbin doctor s"));
+		assert_int_equal(try_open(&world, "s", LOG_WRITE), BOBBIN_ECORRUPT);
+		assert_string_equal(why(&world, "s"), "emptied");
+		char *after = scratch_read(world.dir, "s.meta.json", NULL);
+		assert_string_equal(meta, after);
+		free(meta);
+		free(after);
+		world_close(&world);
+	}
+}
+
+static void an_index_file__tells_it_too(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open_indexed(&world);
+	talk(&world, "s");
+	remove(scratch_path(world.dir, "s.meta.json"));
+	assert_true(scratch_exists(world.dir, ".cache/s.index"));
+	scratch_write_text(world.dir, "s.jsonl", "");
+	assert_int_equal(try_open(&world, "s", LOG_READ), BOBBIN_ECORRUPT);
+	assert_non_null(strstr(world.error.message, "s.index"));
+	world_close(&world);
+}
+
+static void a_log_made_by_hand__may_be_empty(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	world_write(&world, "s.jsonl", "");
+	world_write(&world, "s.meta.json", "{\"id\":\"s\",\"title\":\"Mine\"}");
+	struct log *log = world_log(&world, "s", LOG_WRITE);
+	assert_int_equal(log_head(log), NODE_NONE);
+	say(log, "user", "one");
+	log_close(log);
+	log = world_log(&world, "s", LOG_READ);
+	assert_string_equal(line_of(log), "m1");
+	assert_string_equal(log_info(log)->title, "Mine");
+	log_close(log);
+	world_close(&world);
+}
+
+/* Another session's, put there by mistake: what it counts is not this one's. */
+static void an_empty_log_beside_anothers_meta__is_one_made_by_hand(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	char *meta = scratch_read(world.dir, "s.meta.json", NULL);
+	world_write(&world, "t.jsonl", "");
+	world_write(&world, "t.meta.json", meta);
+	free(meta);
+	assert_int_equal(try_open(&world, "t", LOG_WRITE), 0);
+	world_close(&world);
+}
+
+static void a_repair_of_an_emptied_log__says_what_is_lost_once(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	scratch_write_text(world.dir, "s.jsonl", "");
+	struct log_repair made = repair(&world, "s");
+	assert_true(made.emptied);
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_string_equal(line_of(log), "m1");
+	assert_non_null(strstr(text_of(log, 0), "It counted 3 messages."));
+	assert_string_equal(log_info(log)->owner, "ana");
+	log_close(log);
+	assert_true(repair(&world, "s").found);
+	world_close(&world);
+}
+
+static void fork_of(struct world *world, const char *parent, const char *child, uint64_t count)
+{
+	struct log_fork_options fork = LOG_FORK_OPTIONS_INIT;
+	struct log *log = world_log(world, parent, LOG_WRITE), *made;
+	fork.create.id = slice_of(child);
+	fork.by_count = true;
+	fork.count = count;
+	assert_int_equal(log_fork(log, &fork, NULL, &made, NULL), 0);
+	say(made, "assistant", "in the fork");
+	log_close(made);
+	log_close(log);
+}
+
+static void an_emptied_fork__keeps_what_stands_in_its_copy(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	fork_of(&world, "s", "f", 3);
+	assert_int_equal(store_delete_materialized(world.store, slice_of("s"), NULL), 0);
+	scratch_write_text(world.dir, "f.jsonl", "");
+	assert_int_equal(try_open(&world, "f", LOG_READ), BOBBIN_ECORRUPT);
+	struct log_repair made = repair(&world, "f");
+	assert_true(made.copied && made.emptied && !made.detached);
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_string_equal(line_of(log), "m1 m2 m3 m4");
+	assert_string_equal(text_of(log, 2), "three");
+	assert_non_null(strstr(text_of(log, 3), "It counted 1 message."));
+	log_close(log);
+	world_close(&world);
+}
+
+/* The parent is there, but of the fork nothing says any more which of its messages it went on from: where, is all that is told. */
+static void an_emptied_fork_of_one_that_is_there__says_where_it_went_on(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	fork_of(&world, "s", "f", 3);
+	scratch_write_text(world.dir, "f.jsonl", "");
+	struct log_repair made = repair(&world, "f");
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_non_null(strstr(text_of(log, 0), "message 3 of session s"));
+	log_close(log);
+	world_close(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_log_that_was_emptied__opens_for_nobody_and_its_witness_stays),
+		cmocka_unit_test(an_index_file__tells_it_too),
+		cmocka_unit_test(a_log_made_by_hand__may_be_empty),
+		cmocka_unit_test(an_empty_log_beside_anothers_meta__is_one_made_by_hand),
+		cmocka_unit_test(a_repair_of_an_emptied_log__says_what_is_lost_once),
+		cmocka_unit_test(an_emptied_fork__keeps_what_stands_in_its_copy),
+		cmocka_unit_test(an_emptied_fork_of_one_that_is_there__says_where_it_went_on),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
