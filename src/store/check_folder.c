@@ -105,6 +105,27 @@ static int leftover_folder(const struct folder *folder, const char *name)
 				  "nothing reads it.");
 }
 
+/* A copy of what a session inherits, whose own log is not there: taken away by somebody, or by a deletion that was interrupted.
+ * Nothing tells which, and these may be the only messages that are left: only who knows may delete them. */
+static int lone_copy(const struct folder *folder, const char *name, const char *id)
+{
+	char held[64] = "messages";
+	struct log *copy;
+	int rc = log_open_copy(folder->store, id, name, true, UINT64_MAX, &copy, NULL);
+
+	if (rc == BOBBIN_ENOMEM)
+		return error_set(folder->error, rc, "out of memory");
+	if (!rc) {
+		uint32_t count = index_count(&copy->index);
+		snprintf(held, sizeof(held), "%u message%s", count, count == 1 ? "" : "s");
+		log_free(copy);
+	}
+	return check_found(folder->check, "copy", name, "", folder->error,
+		"%s that session %s inherited stand here, and %s.jsonl is not there: lost, or its deletion was interrupted. Put "
+		"that file back, or make a session of these: bobbin import %s/%s. If they are not needed: bobbin delete %s.",
+		held, id, id, folder->store->path, name, id);
+}
+
 /* A file beside a log that is not there. What is mended is done by deleting the session once more. */
 static int orphan(const struct folder *folder, const char *name, const char *id)
 {
@@ -113,6 +134,8 @@ static int orphan(const struct folder *folder, const char *name, const char *id)
 
 	if (!store_lacks(store, slice_of(id)))
 		return store_has(store, slice_of(id)) ? 0 : unread(folder, name, EIO);
+	if (!store_lacks_copy(store, slice_of(id)))
+		return ends_with(name, ".base.jsonl") ? lone_copy(folder, name, id) : 0;
 	/* A lock's file is made before what it guards, and taken away after it: held, it is in use. */
 	if (ends_with(name, ".turn") || ends_with(name, ".compact")) {
 		rc = take_away(folder, name, false);

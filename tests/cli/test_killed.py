@@ -20,7 +20,7 @@ SEED = int(os.environ.get("SEED", "17"))
 KILLS_A_STORE = 25
 LIVE = ("live0", "live1")
 MESSAGES = 400  # of the sessions that commands are at
-LEFT_BY_A_KILL = {"leftover", "blob_unused"}
+LEFT_BY_A_KILL = {"leftover", "blob_unused", "copy"}
 print(f"# seed {SEED}")
 chance = random.Random(SEED)
 

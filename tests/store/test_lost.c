@@ -178,6 +178,53 @@ static void an_emptied_fork_of_one_that_is_there__says_where_it_went_on(void **s
 	world_close(&world);
 }
 
+struct findings {
+	size_t leftovers, copies;
+	char message[600];
+};
+
+static int note_finding(void *data, const struct store_finding *finding)
+{
+	struct findings *findings = data;
+	findings->leftovers += strcmp(finding->kind, "leftover") == 0;
+	if (strcmp(finding->kind, "copy") == 0) {
+		findings->copies++;
+		assert_string_equal(finding->mending, "");
+		snprintf(findings->message, sizeof(findings->message), "%s", finding->message);
+	}
+	return 0;
+}
+
+/* Nobody can tell a log that was lost from a deletion that was interrupted: what may be the last messages is not taken away. */
+static void a_copy_without_its_log__stays_until_it_is_deleted(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	fork_of(&world, "s", "f", 3);
+	assert_int_equal(store_delete_materialized(world.store, slice_of("s"), NULL), 0);
+	remove(scratch_path(world.dir, "f.jsonl"));
+	char *before = scratch_read(world.dir, "f.base.jsonl", NULL);
+	struct findings findings = {0};
+	const struct store_check check = {note_finding, NULL, &findings, true};
+	assert_int_equal(store_check_folder(world.store, &check, &world.error), 0);
+	assert_int_equal(findings.leftovers, 0);
+	assert_int_equal(findings.copies, 1);
+	assert_non_null(strstr(findings.message, "3 messages that session f inherited"));
+	char *after = scratch_read(world.dir, "f.base.jsonl", NULL);
+	assert_string_equal(before, after);
+	free(before);
+	free(after);
+
+	assert_int_equal(store_delete(world.store, slice_of("f"), NULL), 0);
+	assert_false(scratch_exists(world.dir, "f.base.jsonl"));
+	findings = (struct findings){0};
+	assert_int_equal(store_check_folder(world.store, &check, &world.error), 0);
+	assert_int_equal(findings.leftovers + findings.copies, 0);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +234,7 @@ int main(void)
 		cmocka_unit_test(an_empty_log_beside_anothers_meta__is_one_made_by_hand),
 		cmocka_unit_test(a_repair_of_an_emptied_log__says_what_is_lost_once),
 		cmocka_unit_test(an_emptied_fork__keeps_what_stands_in_its_copy),
+		cmocka_unit_test(a_copy_without_its_log__stays_until_it_is_deleted),
 		cmocka_unit_test(an_emptied_fork_of_one_that_is_there__says_where_it_went_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
