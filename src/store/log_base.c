@@ -9,6 +9,7 @@
  * session that had the same id harms nobody. It is looked for once more if the other log is gone, since it is
  * made before that one is deleted. In a copy records stand elsewhere than in the log they come from, so the
  * message is found by its number there; the chained hash then says whether it, and all before it, is the same.
+ * A repair takes one whose hash differs as well, if it is damaged: that explains it. Without damage it is another log.
  */
 #include <stdio.h>
 #include "base/buffer.h"
@@ -155,6 +156,74 @@ static int resolve_copied(
 	return 0;
 }
 
+/* ---- A base that is damaged, for a repair ---------------------------------------------------------------- */
+
+/* Whether something that stood before `end` in the file cannot be read, or is not what was written, here or further down: then a
+ * hash that differs is no sign of another log. */
+static bool is_damaged_before(const struct log *base, uint64_t end)
+{
+	size_t count;
+	const struct log_fault *faults = log_faults(base, &count);
+
+	for (size_t i = 0; i < count && faults[i].offset < end; i++)
+		if (repair_fault_loses(faults[i].kind) || faults[i].kind == FAULT_CRC)
+			return true;
+	return base->base_damaged;
+}
+
+/* The message that the header names, whatever its hash is now; if it cannot be read itself, the one before it. */
+static uint32_t nearest_node(const struct log *base, const struct session_line *said)
+{
+	const struct index *index = &base->index;
+	uint32_t node = base->is_copy ? node_numbered(index, said->parent_seq) : node_ending_at(index, said->parent_end);
+	uint32_t low = 0, high = log_record_count(base);
+	struct log_record record;
+
+	if (node != NODE_NONE && index_node(index, node).seq == said->parent_seq)
+		return node;
+	if (base->is_copy)
+		return index->state.head;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (log_record(base, middle, &record) == 0 && record.offset + record.length <= said->parent_end)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && log_record(base, low - 1, &record) == 0 ? record.head : base->index.base_through;
+}
+
+/* Takes over `base` if it is what was forked and only damaged since. BOBBIN_ENOTFOUND: it is not. */
+static int take_damaged(struct log *log, struct log *base, const struct session_line *said, uint32_t *ret_through)
+{
+	uint64_t end = base->is_copy ? UINT64_MAX : said->parent_end;
+	uint32_t through = is_damaged_before(base, end) ? nearest_node(base, said) : NODE_NONE;
+	int rc = log_checked(base, through == NODE_NONE ? BOBBIN_ENOTFOUND : 0, NULL);
+
+	if (rc)
+		return rc;
+	take_base(log, base, said, through, ret_through);
+	log->base_damaged = true;
+	return 0;
+}
+
+/* Its own copy, or else the base, as far as either can be read. Takes over `base`, which may be NULL. */
+static int resolve_damaged(struct log *log, struct log *base, const struct session_line *said, uint32_t *ret_through)
+{
+	struct log *copy = NULL;
+	int rc = open_copy(log, &copy, NULL);
+
+	if (!rc) {
+		rc = take_damaged(log, copy, said, ret_through);
+		if (rc)
+			log_free(copy);
+	}
+	if (rc == BOBBIN_ENOTFOUND && base && (rc = take_damaged(log, base, said, ret_through)) == 0)
+		return 0;
+	log_free(base);
+	return rc;
+}
+
 static int resolve_pinned(struct log *log, const struct session_line *said, const struct log_chain *chain,
 	uint32_t *ret_through, struct bobbin_error *error)
 {
@@ -172,15 +241,21 @@ static int resolve_pinned(struct log *log, const struct session_line *said, cons
 		if (copied != BOBBIN_ENOTFOUND)
 			return copied ? error_set(error, copied, "%s", ignored.message) : 0;
 	}
-	if (rc)
+	if (rc) {
+		if (rc == BOBBIN_ECORRUPT && log->salvage && resolve_damaged(log, NULL, said, ret_through) == 0)
+			return 0;
 		return error_set_at(error, rc, why.line, why.offset, "%s", why.message);
+	}
 	uint32_t through = log_find_pinned(base, said);
 	/* Forked from what the base itself has only as a copy. */
 	if (through == NODE_NONE && base->base && base->base->is_copy)
 		through = log_find_pinned(base->base, said);
 	rc = through == NODE_NONE ? not_what_was_forked(log, said, error) : 0;
 	/* What could not be read has not changed for that. */
-	if ((rc = log_checked(base, rc, error)) < 0) {
+	rc = log_checked(base, rc, error);
+	if (rc == BOBBIN_ECORRUPT && log->salvage)
+		return resolve_damaged(log, base, said, ret_through) == 0 ? 0 : rc;
+	if (rc < 0) {
 		log_free(base);
 		return rc;
 	}
@@ -258,7 +333,7 @@ int log_begin_again(struct log *log, const struct session_line *said, const stru
 
 	index_release(&log->index);
 	index_init(&log->index, NULL, 0, NODE_NONE);
-	log->has_pending = false;
+	log->has_pending = log->base_damaged = false;
 	log_free(log->base);
 	log->base = NULL;
 	if (said->has_parent && said->forked_at > 0 && !log->header_lost)

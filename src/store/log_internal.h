@@ -29,6 +29,7 @@ struct log {
 	bool salvage;	  /* also without a header or ancestors that can be trusted (log_repair.h) */
 	bool header_lost; /* what the header said is lost … */
 	bool parent_lost; /* … or what it was forked from cannot be used */
+	bool base_damaged; /* salvaged: what it was forked from is there, but not all that was, see log_base.c */
 	bool emptied;	  /* salvaged, with no record in it, though it had some (log_lost.c) … */
 	uint64_t emptied_messages; /* … so many messages on its line, with those that it inherited; 0: nobody knows */
 

@@ -22,7 +22,7 @@
 
 bool log_needs_repair(struct log *log)
 {
-	return log->header_lost || log->parent_lost || log_fault_total(log) > 0;
+	return log->header_lost || log->parent_lost || log->base_damaged || log_fault_total(log) > 0;
 }
 
 /* Goes on with the CRC of the bytes from `at` to `size`. */
@@ -150,16 +150,16 @@ static int open_source(struct store *store, struct slice id, struct log **ret_lo
 	return 0;
 }
 
-/* What it inherits cannot be referred to by the new one: an ancestor has no header any more, or it is a copy beside this
+/* What it inherits cannot be referred to by the new one: an ancestor is damaged, or it is a copy beside this
  * log alone, whose parent was deleted. */
 static bool must_copy(const struct log *log)
 {
 	if (log->base && log->base->is_copy)
 		return true;
 	for (const struct log *base = log->base; base; base = base->base)
-		if (base->header_lost)
+		if (base->header_lost || base->base_damaged)
 			return true;
-	return false;
+	return log->base_damaged;
 }
 
 /* Settings as the log and its meta know them; lineage if that still holds. */

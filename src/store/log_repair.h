@@ -37,7 +37,7 @@ struct log_repair {
 	uint64_t replayed; /* results put in there that are none of these */
 	bool detached;	   /* what it was forked from cannot be used: it is a root now, and begins with a note */
 	bool emptied;	   /* its log had no record any more: a note stands for what was in it */
-	bool copied;	   /* what it inherited stands in it now: an ancestor's header is damaged, or it had a copy */
+	bool copied;	   /* what it inherited stands in it now: an ancestor is damaged, or it had a copy */
 };
 
 /*

@@ -49,10 +49,12 @@ int repair_add_name(struct writing *writing, uint32_t node, struct buffer *out);
 /* The lines from this message on are not what they were. */
 void repair_note_change(struct writing *writing, uint32_t node);
 
-/* A session line, which has no number and changes no message: what stood here. */
-void repair_add_mark(struct writing *writing, const char *kind, uint64_t line, uint64_t offset, uint64_t bytes);
+/* A session line, which has no number and changes no message: what stood here, or in the log of the ancestor `of` (else NULL). */
+void repair_add_mark(struct writing *writing, const char *kind, const char *of, uint64_t line, uint64_t offset, uint64_t bytes);
 /* The faults of lines before `offset`. */
 void repair_pass_faults(struct writing *writing, uint64_t offset);
+/* Those of the ancestors, in what is inherited from them. */
+void repair_mark_inherited(struct writing *writing);
 /* The message where what was inherited would stand. */
 int repair_add_note(struct writing *writing);
 

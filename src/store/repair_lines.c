@@ -67,7 +67,7 @@ void repair_note_change(struct writing *writing, uint32_t node)
  */
 
 /* A session line, which has no number and changes no message: what stood here. */
-void repair_add_mark(struct writing *writing, const char *kind, uint64_t line, uint64_t offset, uint64_t bytes)
+void repair_add_mark(struct writing *writing, const char *kind, const char *of, uint64_t line, uint64_t offset, uint64_t bytes)
 {
 	size_t start = writing->out.len;
 	struct json_writer writer;
@@ -78,6 +78,8 @@ void repair_add_mark(struct writing *writing, const char *kind, uint64_t line, u
 	json_key(&writer, "repaired");
 	json_begin_object(&writer);
 	json_member_text(&writer, "was", kind);
+	if (of)
+		json_member_text(&writer, "of", of);
 	if (line)
 		json_member_uint(&writer, "line", line);
 	json_member_uint(&writer, "offset", offset);
@@ -88,7 +90,7 @@ void repair_add_mark(struct writing *writing, const char *kind, uint64_t line, u
 	buffer_add_char(&writing->out, '\n');
 }
 
-static bool is_lost(enum fault_kind kind)
+bool repair_fault_loses(enum fault_kind kind)
 {
 	switch (kind) {
 	case FAULT_TORN:
@@ -105,19 +107,35 @@ static bool is_lost(enum fault_kind kind)
 	}
 }
 
-/* The faults of lines before `offset`. Beyond the first thousand they are only counted. */
+static void mark_fault(struct writing *writing, const struct log *log, const struct log_fault *fault)
+{
+	bool lost = repair_fault_loses(fault->kind) || (fault->kind == FAULT_HEADER && log->header_lost);
+
+	if (!lost && fault->kind != FAULT_CRC)
+		return;
+	repair_add_mark(writing, log_fault_text(fault->kind), log == writing->log ? NULL : log->id, fault->line, fault->offset,
+		fault->length);
+	writing->repair->left_out += lost;
+}
+
+/* Beyond the first thousand they are only counted. */
 void repair_pass_faults(struct writing *writing, uint64_t offset)
 {
 	size_t count;
 	const struct log_fault *faults = log_faults(writing->log, &count);
 
-	for (; writing->fault < count && faults[writing->fault].offset <= offset; writing->fault++) {
-		const struct log_fault *fault = &faults[writing->fault];
-		bool lost = is_lost(fault->kind) || (fault->kind == FAULT_HEADER && writing->log->header_lost);
-		if (!lost && fault->kind != FAULT_CRC)
-			continue;
-		repair_add_mark(writing, log_fault_text(fault->kind), fault->line, fault->offset, fault->length);
-		writing->repair->left_out += lost;
+	for (; writing->fault < count && faults[writing->fault].offset <= offset; writing->fault++)
+		mark_fault(writing, writing->log, &faults[writing->fault]);
+}
+
+void repair_mark_inherited(struct writing *writing)
+{
+	for (const struct log *log = writing->log; log->base; log = log->base) {
+		size_t count;
+		const struct log_fault *faults = log_faults(log->base, &count);
+		uint64_t end = log->base->is_copy ? UINT64_MAX : log->ancestry.parent_end;
+		for (size_t i = 0; i < count && faults[i].offset < end; i++)
+			mark_fault(writing, log->base, &faults[i]);
 	}
 }
 

@@ -198,7 +198,7 @@ static int put_message(struct writing *writing, uint32_t number, bool moves_head
 
 static int leave_out(struct writing *writing, const struct log_record *record, const char *why)
 {
-	repair_add_mark(writing, why, 0, record->offset, record->length);
+	repair_add_mark(writing, why, NULL, 0, record->offset, record->length);
 	writing->repair->left_out++;
 	return flush(writing, false);
 }
@@ -324,6 +324,7 @@ static int put_all(struct writing *writing)
 	if (writing->repair->detached)
 		rc = repair_add_note(writing);
 	else if (writing->repair->copied) {
+		repair_mark_inherited(writing);
 		rc = put_inherited(writing);
 		if (!rc && log->emptied)
 			rc = repair_add_note(writing);

@@ -16,6 +16,9 @@ struct repair_source {
 /* The number of the first record that has one; 0: there is none. */
 uint64_t log_first_seq(const struct log *log);
 
+/* Whether what stood there is not among the records that are read. */
+bool repair_fault_loses(enum fault_kind kind);
+
 /* Writes the whole log into `file`; with file -1 only counts. `data` is a struct repair_source. */
 int repair_write(void *data, int file, const char *name, struct bobbin_error *error);
 

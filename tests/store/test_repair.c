@@ -279,19 +279,71 @@ static void a_fork_without_its_parent__becomes_a_root_that_says_so(void **state)
 	world_close(&world);
 }
 
-static void a_fork_whose_parent_was_changed__becomes_a_root(void **state)
+/* Another whole log of that name. */
+static void a_fork_whose_parent_is_another__becomes_a_root(void **state)
 {
 	struct world world;
 	(void)state;
 	world_open(&world, STORE_SYNC_FULL);
 	talk(&world, "s");
 	fork_of(&world, "s", "f", 6);
-	damage(&world, "s.jsonl", "\"one\"", "\"eno\"");
-	store_check_index(world.store, slice_of("s"), &(struct store_check){NULL, NULL, NULL, true}, &(bool){0}, NULL);
+	remove(scratch_path(world.dir, "s.jsonl"));
+	remove(scratch_path(world.dir, "s.meta.json"));
+	struct log *log = world_create(&world, "s");
+	for (int i = 0; i < 8; i++)
+		say(log, i % 2 ? "assistant" : "user", "something else");
+	log_close(log);
 	char at[LIMIT_SESSION_ID_BYTES + 1];
 	assert_string_equal(store_why_unreadable(world.store, slice_of("f"), at), "parent_changed");
-	assert_true(repair(&world, "f").detached);
+	struct log_repair made = repair(&world, "f");
+	assert_true(made.detached);
+	has(&world, made.id, "something else", false);
 	world_close(&world);
+}
+
+/* Damages `file`, which f inherits from, and expects what can still be read of the six messages, and the fork's own two. */
+static void expect_inherited(const char *file, const char *from, const char *to, const char *line, const char *mark)
+{
+	struct world world;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	fork_of(&world, "s", "f", 6);
+	fork_of(&world, "f", "g", 8);
+	bool copied = strcmp(file, "s.jsonl") != 0;
+	if (copied)
+		assert_int_equal(store_delete_materialized(world.store, slice_of("s"), NULL), 0);
+	damage(&world, file, from, to);
+	struct log_repair made = repair(&world, "f");
+	assert_true(made.copied && !made.detached);
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_string_equal(line_of(log), line);
+	assert_string_equal(text_of(log, log_head(log)), "still in the fork");
+	assert_int_equal(log_fault_total(log), 0);
+	log_close(log);
+	has(&world, made.id, mark, true);
+	has(&world, made.id, copied ? "\"of\":\"f\"" : "\"of\":\"s\"", true);
+	assert_true(repair(&world, "f").found);
+	/* A fork of the fork gets it all, too. */
+	made = repair(&world, "g");
+	log = world_log(&world, made.id, LOG_READ);
+	assert_string_equal(text_of(log, log_head(log)), "still in the fork");
+	char longer[80];
+	snprintf(longer, sizeof(longer), "%s m9 m10", line);
+	assert_string_equal(line_of(log), longer);
+	log_close(log);
+	world_close(&world);
+}
+
+static void a_fork_of_a_damaged_parent__keeps_what_can_be_read_of_it(void **state)
+{
+	static const char *const FILES[] = {"s.jsonl", "f.base.jsonl"};
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		expect_inherited(FILES[i], "{\"seq\":5,\"role\"", "{\"seq\":5,\"role", "m1 m2 m3 m4 m6 m7 m8", "not JSON");
+		expect_inherited(FILES[i], "\"one\"", "\"eno\"", "m1 m2 m3 m4 m5 m6 m7 m8", "checksum does not match");
+		/* The very message it was forked at. */
+		expect_inherited(FILES[i], "{\"seq\":6,\"role\"", "{\"seq\":6,\"role", "m1 m2 m3 m4 m5 m7 m8", "not JSON");
+	}
 }
 
 static void a_fork_whose_parents_header_is_lost__gets_what_it_inherited(void **state)
@@ -450,7 +502,8 @@ int main(void)
 		cmocka_unit_test(a_lost_header__costs_no_message),
 		cmocka_unit_test(a_lost_header__takes_nothing_from_anothers_meta),
 		cmocka_unit_test(a_fork_without_its_parent__becomes_a_root_that_says_so),
-		cmocka_unit_test(a_fork_whose_parent_was_changed__becomes_a_root),
+		cmocka_unit_test(a_fork_whose_parent_is_another__becomes_a_root),
+		cmocka_unit_test(a_fork_of_a_damaged_parent__keeps_what_can_be_read_of_it),
 		cmocka_unit_test(a_fork_whose_parents_header_is_lost__gets_what_it_inherited),
 		cmocka_unit_test(a_damaged_fork__stays_a_fork),
 		cmocka_unit_test(records_of_segments__stay_while_what_they_cover_is_unchanged),
