@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* `bobbin files`: the workspace of a session: its files and their versions. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "cli/cli.h"
 
 #define VERSION_SHOWN 12
@@ -132,12 +134,13 @@ static const struct {
 	int words_min, words_max;
 	const char *usage;
 	bool make; /* the session, if it is not there */
+	bool only_looks; /* what others changed is written down on the way, if anything can be */
 } VERBS[] = {
-	{"ls", 2, 2, "files SESSION ls", false},
-	{"log", 2, 3, "files SESSION log [PATH]", false},
-	{"cat", 3, 3, "files SESSION cat PATH [--at MESSAGE|VERSION]", false},
-	{"put", 3, 4, "files SESSION put PATH [FILE]", true},
-	{"rm", 3, 3, "files SESSION rm PATH", false},
+	{"ls", 2, 2, "files SESSION ls", false, true},
+	{"log", 2, 3, "files SESSION log [PATH]", false, true},
+	{"cat", 3, 3, "files SESSION cat PATH [--at MESSAGE|VERSION]", false, true},
+	{"put", 3, 4, "files SESSION put PATH [FILE]", true, false},
+	{"rm", 3, 3, "files SESSION rm PATH", false, false},
 };
 
 static int run(const struct arguments *arguments, size_t verb)
@@ -145,13 +148,17 @@ static int run(const struct arguments *arguments, size_t verb)
 	const char *path = arguments->word_count > 2 ? arguments->words[2] : NULL;
 	bobbin_session *session;
 	bobbin_store *store;
-	int code = open_session(arguments, arguments->words[0], VERBS[verb].make, false, &store, &session);
+	bool read_only = VERBS[verb].only_looks && access(store_path(arguments), W_OK) < 0 && errno != ENOENT;
+	int code = open_session(arguments, arguments->words[0], VERBS[verb].make, read_only, &store, &session);
 
 	if (code)
 		return code;
 	switch (VERBS[verb].name[0]) {
 	case 'l':
-		code = look(arguments, session);
+		if (read_only)
+			note(arguments, "as the log says: nothing can be written here, so what others changed since is not looked for");
+		else
+			code = look(arguments, session);
 		if (!code)
 			code = list(arguments, session, path, strcmp(VERBS[verb].name, "log") == 0);
 		break;

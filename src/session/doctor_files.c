@@ -53,9 +53,14 @@ static int check_database(bobbin_store *store, bobbin_faults *faults, struct bob
 	int rc = database_check(store->store, add_database_fault, &to, &why);
 	if (rc == BOBBIN_ENOMEM || to.rc)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
-	/* What cannot be read, or is locked all the time, has not lost anything for that. */
-	if (rc == BOBBIN_EIO || rc == BOBBIN_EBUSY)
-		to.rc = faults_addf(faults, "unread", DATABASE_NAME, 0, 0, "Look again.", "it could not be looked at: %s", why.message);
+	/* What cannot be opened, or is locked all the time, has not lost anything for that. */
+	if (rc == BOBBIN_EREFUSED)
+		to.rc = faults_addf(faults, "refused", DATABASE_NAME, 0, 0, "It is not opened until that is put right.", "%s", why.message);
+	else if (rc < 0 && rc != BOBBIN_ECORRUPT)
+		to.rc = faults_addf(faults, "unread", DATABASE_NAME, 0, 0,
+			rc == BOBBIN_ENOSPC ? "Nothing of it is lost. SQLite needs a little room to read it: make some, and look again."
+					    : "Nothing is known of it, and nothing lost for that. Look again.",
+			"it could not be looked at: %s", why.message);
 	else if (rc < 0)
 		add_database_fault(&to, why.message);
 	return to.rc ? error_set(error, to.rc, "out of memory") : 0;

@@ -22,7 +22,7 @@ static bool is_full(sqlite3 *database, int code)
 int database_error(sqlite3 *database, struct bobbin_error *error, const char *doing)
 {
 	int code = database ? sqlite3_extended_errcode(database) & 0xff : SQLITE_NOMEM;
-	const char *text = database ? sqlite3_errmsg(database) : "out of memory";
+	const char *reason, *text = database ? sqlite3_errmsg(database) : "out of memory";
 
 	switch (is_full(database, code) ? SQLITE_FULL : code) {
 	case SQLITE_NOMEM:
@@ -42,7 +42,9 @@ int database_error(sqlite3 *database, struct bobbin_error *error, const char *do
 		return error_set(error, BOBBIN_EREADONLY, "%s: %s cannot be written to (%s)", doing,
 			DATABASE_NAME, text);
 	case SQLITE_CANTOPEN:
-		return error_set(error, BOBBIN_EIO, "%s: %s cannot be opened", doing, DATABASE_NAME);
+		reason = strerrordesc_np(sqlite3_system_errno(database));
+		return error_set(error, BOBBIN_EIO, "%s: %s, or what SQLite keeps beside it, cannot be opened%s%s", doing,
+			DATABASE_NAME, reason ? ": " : "", reason ? reason : "");
 	default:
 		return error_set(error, BOBBIN_EIO, "%s: %s: %s", doing, DATABASE_NAME, text);
 	}
@@ -50,26 +52,27 @@ int database_error(sqlite3 *database, struct bobbin_error *error, const char *do
 
 /* SQLite goes by names. A folder that is held by its descriptor has one that no renaming on the way can
  * change. */
-static int name_beneath(int dir, const char *name, struct buffer *out)
+static int name_beneath(int dir, const char *name, const char *options, struct buffer *out)
 {
 	buffer_init(out, LIMIT_PATH_BYTES);
-	buffer_addf(out, "/proc/self/fd/%d/%s", dir, name);
+	buffer_addf(out, "file:/proc/self/fd/%d/%s%s", dir, name, options);
 	buffer_add_char(out, '\0');
 	return buffer_error(out);
 }
 
-static int open_file(int dir, const char *name, int flags, sqlite3 **ret_database, struct bobbin_error *error)
+static int open_uri(int dir, const char *name, const char *options, int flags, sqlite3 **ret_database,
+	struct bobbin_error *error)
 {
 	struct buffer path;
 	sqlite3 *database = NULL;
-	int code = name_beneath(dir, name, &path);
+	int code = name_beneath(dir, name, options, &path);
 
 	if (code < 0) {
 		buffer_release(&path);
 		return error_set(error, code, "opening %s: out of memory", name);
 	}
 	code = sqlite3_open_v2(
-		path.data, &database, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+		path.data, &database, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
 	buffer_release(&path);
 	if (code != SQLITE_OK) {
 		code = database_error(database, error, "opening the database");
@@ -80,6 +83,11 @@ static int open_file(int dir, const char *name, int flags, sqlite3 **ret_databas
 	sqlite3_busy_timeout(database, DATABASE_WAIT_MS);
 	*ret_database = database;
 	return 0;
+}
+
+static int open_file(int dir, const char *name, int flags, sqlite3 **ret_database, struct bobbin_error *error)
+{
+	return open_uri(dir, name, "", flags, ret_database, error);
 }
 
 /* Is what stands there a file that we may trust? It is looked at and not opened: closing any descriptor of it
@@ -132,6 +140,56 @@ static int see_to_file(struct store *store, bool create, struct bobbin_error *er
 	return code == BOBBIN_ENOTFOUND && create ? make_file(store, error) : code;
 }
 
+/* ---- Where nothing can be written ----------------------------------------------------------------------------
+ * SQLite needs its -shm beside a database in WAL mode, also to read it, and makes it if it can. */
+
+/* ENOENT: what it could not make, it looked for after that. The database itself was seen to be there. */
+static bool may_not_write(sqlite3 *database)
+{
+	int code = sqlite3_extended_errcode(database) & 0xff, reason = sqlite3_system_errno(database);
+
+	return code == SQLITE_READONLY || ((code == SQLITE_CANTOPEN || code == SQLITE_IOERR) &&
+						  (reason == EROFS || reason == EACCES || reason == EPERM || reason == ENOENT));
+}
+
+/* Opens it and looks into it, so that what does not work shows now. */
+static int open_and_look(struct store *store, const char *uri, sqlite3 **ret_database, struct bobbin_error *error)
+{
+	sqlite3 *database;
+	int code = open_uri(store->dir, DATABASE_NAME, uri, SQLITE_OPEN_READONLY, &database, error);
+
+	if (code < 0)
+		return code;
+	code = database_run(database, "SELECT count(*) FROM sqlite_schema", error);
+	if (code < 0)
+		sqlite3_close(database);
+	else
+		*ret_database = database;
+	return code;
+}
+
+/* As it is: with what others keep beside it while they have it open, and what a killed one left there; or, if there is nothing, all
+ * of it is in the one file, and who cannot write here need not fear that somebody who can begins just now: SQLite changes
+ * that file only when it brings a -wal home. */
+static int open_to_read(struct store *store, sqlite3 **ret_database, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	struct file_info info;
+	int code = open_and_look(store, "", ret_database, error);
+
+	if (code != BOBBIN_EIO && code != BOBBIN_EREADONLY)
+		return code;
+	int wal = platform->info_at(platform->context, store->dir, DATABASE_NAME "-wal", &info);
+	if (wal < 0 && wal != -ENOENT)
+		return error_set_os(error, -wal, "%s-wal", DATABASE_NAME);
+	if (wal == 0 && info.size)
+		return error_set(error, BOBBIN_EREADONLY,
+			"%s cannot be read where nothing can be written: what was stored last stands in %s-wal beside it. Nothing "
+			"is lost: make the store writable again, or copy it to where you may write (cp -a) and look there",
+			DATABASE_NAME, DATABASE_NAME);
+	return open_and_look(store, "?immutable=1", ret_database, error);
+}
+
 int database_open(struct store *store, bool create, sqlite3 **ret_database, struct bobbin_error *error)
 {
 	sqlite3 *database;
@@ -144,12 +202,13 @@ int database_open(struct store *store, bool create, sqlite3 **ret_database, stru
 		return code;
 	code = database_run(
 		database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;", error);
-	if (code < 0) {
-		sqlite3_close(database);
-		return code;
+	if (code == 0) {
+		*ret_database = database;
+		return 0;
 	}
-	*ret_database = database;
-	return 0;
+	bool reads = may_not_write(database);
+	sqlite3_close(database);
+	return reads ? open_to_read(store, ret_database, error) : code;
 }
 
 void database_close(sqlite3 *database)
@@ -268,6 +327,8 @@ int database_tables(sqlite3 *database, const char *room, const char *const *step
 	/* Almost always they are there: a reader must not wait for the lock of writers to learn that. */
 	if (code < 0 || version == count)
 		return code;
+	if (!version && sqlite3_db_readonly(database, "main") == 1)
+		return error_set(error, BOBBIN_ENOTFOUND, "%s holds no %s yet, and cannot be written to", DATABASE_NAME, room);
 	code = database_run(database, "BEGIN IMMEDIATE", error);
 	if (code < 0)
 		return code;

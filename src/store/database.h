@@ -20,7 +20,8 @@
 #define DATABASE_WAIT_MS 10000 /* how long a writer waits for another before BOBBIN_EBUSY */
 
 /*
- * A new connection. Without `create` and without a database: BOBBIN_ENOTFOUND. BOBBIN_EREFUSED (a link, another user's
+ * A new connection; where nothing can be written (a file system or folder that is read-only) one that only reads: what writes
+ * on it is BOBBIN_EREADONLY. Without `create` and without a database: BOBBIN_ENOTFOUND. BOBBIN_EREFUSED (a link, another user's
  * file), BOBBIN_ECORRUPT (no database), BOBBIN_EBUSY, BOBBIN_EIO, BOBBIN_ENOSPC, BOBBIN_ENOMEM. Close it with
  * database_close.
  */
@@ -30,7 +31,7 @@ void database_close(sqlite3 *database); /* NULL allowed */
 /*
  * Sees to the tables of a room: `steps[i]` is the SQL that brings version i to version i + 1, so `count` is today's version.
  * All of it happens in one transaction, once; where they are of today's version, nothing is locked. BOBBIN_EREADONLY if
- * they are of a newer one.
+ * they are of a newer one, BOBBIN_ENOTFOUND if there are none and none can be made.
  */
 int database_tables(sqlite3 *database, const char *room, const char *const *steps, unsigned count,
 	struct bobbin_error *error);
