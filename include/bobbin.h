@@ -373,7 +373,7 @@ BOBBIN_API int bobbin_session_faults(bobbin_session *session, bobbin_faults **re
 /*
  * Everything wrong with session `id`: each line of its log, its ancestors, its meta and index files, the records that
  * compaction made, the blobs its lines name, and what a provider would refuse. Reads the whole log, in pieces; writes
- * nothing. A session that cannot be opened is a fault ("header", "parent_missing", "parent_changed", "cycle", "depth",
+ * nothing. A session that cannot be opened is a fault ("header", "emptied", "parent_missing", "parent_changed", "cycle", "depth",
  * "unreadable") and no error; what could not be looked at is one, too ("unread"), and says nothing else of it.
  * BOBBIN_ENOTFOUND if there is no such session.
  */

@@ -200,6 +200,10 @@ static const char *unopenable_advice(const char *kind)
 		return "Put that file back from a backup: then it opens again.";
 	if (strcmp(kind, "parent_changed") == 0)
 		return "Put the log it was forked from back as it was, from a backup.";
+	if (strcmp(kind, "forbidden") == 0)
+		return "Nothing of it is lost: give the permission to read it back (chmod 600).";
+	if (strcmp(kind, "unread") == 0)
+		return "Nothing is known of it: look again. If that stays so, the disk may be failing: then a backup has an earlier one.";
 	if (strcmp(kind, "refused") == 0)
 		return "A log is a plain file of your own. Put one in its place, or take this away if it does not belong here.";
 	return "No byte of it is touched. Restore it from a backup.";
@@ -209,11 +213,13 @@ static const char *unopenable_advice(const char *kind)
 static int unopenable(bobbin_store *store, const char *id, const struct bobbin_error *why, bobbin_faults *faults)
 {
 	char where[LIMIT_SESSION_ID_BYTES + 16], at[LIMIT_SESSION_ID_BYTES + 1];
-	const char *kind = why->code == BOBBIN_ECORRUPT ? store_why_unreadable(store->store, slice_of(id), at)
-			   : why->code == BOBBIN_EREFUSED ? "refused"
-							  : "unreadable";
+	const char *kind = why->code == BOBBIN_EREFUSED ? "refused" : store_why_unreadable(store->store, slice_of(id), at);
+	const char *advice = unopenable_advice(strcmp(kind, "forbidden") == 0 || why->code != BOBBIN_EIO ? kind : "unread");
+	/* What could not be read just now is not damaged for that, whatever it looks like. */
+	if (why->code == BOBBIN_EIO || strcmp(kind, "forbidden") == 0)
+		kind = "unread";
 	snprintf(where, sizeof(where), "%s.jsonl", id);
-	int rc = faults_add(faults, kind, where, why->line, why->offset, why->message, unopenable_advice(kind));
+	int rc = faults_add(faults, kind, where, why->line, why->offset, why->message, advice);
 	return rc || why->code != BOBBIN_ECORRUPT ? rc : faults_add_repair(faults, NEW_SESSION);
 }
 

@@ -41,7 +41,9 @@ int check_unread(const struct store_check *check, const char *file, int os, stru
 	struct bobbin_error why;
 
 	error_set_os(&why, os, "it could not be looked at");
-	return check_found(check, "unread", file, "", error, "%s. Nothing is known of it: look again.", why.message);
+	return check_found(check, "unread", file, "", error, "%s. %s", why.message,
+		os == EACCES || os == EPERM ? "Give the permission to read it back (chmod 600; of a folder 700)."
+					    : "Nothing is known of it: look again.");
 }
 
 int check_progress(const struct store_check *check, const char *what, uint64_t done, uint64_t total,
@@ -50,6 +52,17 @@ int check_progress(const struct store_check *check, const char *what, uint64_t d
 	int rc = check->progress ? check->progress(check->data, what, done, total) : 0;
 
 	return rc < 0 ? error_set(error, rc, "stopped") : 0;
+}
+
+/* Why a file of the store cannot be read, as errno; EIO if it can be opened now, or nobody says. */
+static int reason_of(const struct store *store, const char *name)
+{
+	int file = store->platform->open_at(store->platform->context, store->dir, name, O_RDONLY | O_NOFOLLOW, 0);
+
+	if (file < 0)
+		return -file;
+	file_close(store->platform, file);
+	return EIO;
 }
 
 /* ---- The meta file ---------------------------------------------------------------------------------------
@@ -111,7 +124,7 @@ static int check_meta(struct log *log, const struct store_check *check, struct b
 	else if ((rc = meta_read(log->store, log->id, &meta, error)) == BOBBIN_ENOTFOUND)
 		wrong = "it cannot be used";
 	else if (rc == BOBBIN_EIO)
-		rc = check_unread(check, name.data, EIO, error);
+		rc = check_unread(check, name.data, reason_of(log->store, name.data), error);
 	else if (!rc)
 		rc = contradiction(log, &meta, &wrong, error);
 	if (wrong) {
@@ -421,6 +434,15 @@ static bool is_emptied(struct store *store, const char *id)
 	return emptied;
 }
 
+static bool is_forbidden(const struct store *store, const char *id)
+{
+	char name[LOG_NAME_BYTES];
+
+	snprintf(name, sizeof(name), "%s.jsonl", id);
+	int reason = reason_of(store, name);
+	return reason == EACCES || reason == EPERM;
+}
+
 const char *store_why_unreadable(
 	struct store *store, struct slice id, char ret_at[LIMIT_SESSION_ID_BYTES + 1])
 {
@@ -434,7 +456,7 @@ const char *store_why_unreadable(
 			return depth ? "parent_missing" : "unreadable";
 		int there = read_header(store, seen[depth], &line);
 		if (there < 0)
-			return "unreadable";
+			return is_forbidden(store, seen[depth]) ? "forbidden" : "unreadable";
 		if (!line.version && is_emptied(store, seen[depth]))
 			return "emptied";
 		if (!there)

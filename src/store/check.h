@@ -49,8 +49,8 @@ int store_check_session(
 int store_check_index(struct store *store, struct slice id, const struct store_check *check,
 	bool *ret_trusted, struct bobbin_error *error);
 
-/* Why a session that cannot be opened cannot: "header", "emptied", "parent_missing", "parent_changed", "cycle", "depth" or
- * "unreadable", and the session at which it shows. */
+/* Why a session that cannot be opened cannot: "header", "emptied", "parent_missing", "parent_changed", "cycle", "depth", "forbidden" (a log
+ * may not be read) or "unreadable", and the session at which it shows. */
 const char *store_why_unreadable(
 	struct store *store, struct slice id, char ret_at[LIMIT_SESSION_ID_BYTES + 1]);
 

@@ -91,6 +91,22 @@ def a_folder_without_permission():
         database.close()
 
 
+def files_that_may_not_be_read():
+    if not may_be_powerless():
+        return skip("files that may not be read", "this user may read everywhere")
+    with Scratch() as scratch:
+        store = filled(scratch)
+        run([], store, ["fork", "main", "2"])
+        for name in ("main.jsonl", "main.meta.json"):
+            os.chmod(os.path.join(store, name), 0)
+            code, text = run(POWERLESS, store, ["doctor"])
+            ok(code == 1 and "unread" in text and "chmod 600" in text and "backup" not in text,
+               f"{name} may not be read: give that back", code, text)
+            os.chmod(os.path.join(store, name), 0o600)
+        code, text = run(POWERLESS, store, ["doctor"])
+        ok(code == 0, "given back: all is well", text)
+
+
 def in_a_mount(options, commands):
     """Runs shell commands with a tmpfs at $M in a mount namespace of their own; None where that cannot be."""
     with Scratch() as scratch:
@@ -120,6 +136,7 @@ def a_full_disk():
 
 
 a_folder_without_permission()
+files_that_may_not_be_read()
 mounted_read_only()
 a_full_disk()
 done()
