@@ -1466,8 +1466,9 @@ BOBBIN_API void bobbin_model_close(bobbin_model *model);
 
 /*
  * Appends a made-up conversation, to try things on: each round is a user message, a call with its result (every fourth round
- * two), and a reply, with facts that occur nowhere else. The same numbers give the same messages. message_tokens: about as
- * many in each text; 0: 250.
+ * two), and a reply, with facts that occur nowhere else. The same numbers give the same messages at the same place: where there are rounds of
+ * this seed on the line, it goes on behind the newest, and no call id or order number comes twice. message_tokens: about
+ * as many in each text; 0: 250.
  */
 BOBBIN_API int bobbin_session_manufacture(bobbin_session *session, uint64_t rounds, uint64_t seed,
 	uint64_t message_tokens, struct bobbin_error *error);

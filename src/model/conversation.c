@@ -235,11 +235,12 @@ static void add_round(struct writer *writer, unsigned round)
 int mock_conversation(const struct mock_conversation_options *options, struct arena *arena,
 	struct slice **ret_records, size_t *ret_count)
 {
-	struct writer writer = {.options = options, .arena = arena, .random = options->seed};
+	struct writer writer = {
+		.options = options, .arena = arena, .random = options->seed ^ (uint64_t)options->rounds_before << 32};
 	buffer_init(&writer.text, LIMIT_LINE_BYTES);
 	buffer_init(&writer.record, LIMIT_LINE_BYTES);
 	for (unsigned round = 1; round <= options->rounds && !writer.error; round++)
-		add_round(&writer, round);
+		add_round(&writer, options->rounds_before + round);
 	struct slice *records = arena_alloc(arena, (writer.count ? writer.count : 1) * sizeof(*records));
 	if (records && writer.count > 0)
 		memcpy(records, writer.records, writer.count * sizeof(*records));

@@ -22,6 +22,7 @@ struct slice mock_request(const struct model *model, unsigned back);
 struct mock_conversation_options {
 	uint64_t seed;	 /* the same options give the same bytes */
 	uint32_t rounds; /* each: user, assistant with one call (every fourth round two), results, reply */
+	uint32_t rounds_before;	 /* of this seed in the conversation that is to go on: their numbers are not given again */
 	uint32_t message_tokens; /* about as many in each user, result and reply text; 0: 250 */
 	bool ids;		 /* give each message an "id": c<seed>-1, c<seed>-2, … */
 };

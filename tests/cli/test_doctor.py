@@ -359,4 +359,19 @@ if shutil.which("rsync"):
     copy_live(["rsync", "-a"], "rsync")
 else:
     skip("rsync", "it is not installed")
+
+# What is made up in two goes is one conversation: ids and order numbers come once, also behind a fork and with another seed.
+with Scratch() as scratch:
+    for words in (("--rounds", "2"), ("--rounds", "3"), ("--rounds", "2", "--seed", "7"), ("--rounds", "1")):
+        assert scratch.run("manufacture", "main", *words).code == 0
+    ids = [call["id"] for line in scratch.lines() for call in line.get("tool_calls", [])]
+    equal([name.rsplit("_", 1)[0] for name in ids if name.endswith("_1")],
+          ["call_1_1", "call_1_2", "call_1_3", "call_1_4", "call_1_5", "call_7_1", "call_7_2", "call_1_6"],
+          "manufactured in four goes: rounds go on")
+    equal(len(ids), len(set(ids)), "... no id comes twice")
+    child = scratch.run("fork", "main", "8").text.split()[-1]
+    assert scratch.run("manufacture", child, "--rounds", "1").code == 0
+    equal(scratch.lines(child)[2]["tool_calls"][0]["id"], "call_1_3_1", "... a fork goes on from its own line")
+    equal(scratch.run("doctor").code, 0, "... all of it is healthy")
+
 done()
