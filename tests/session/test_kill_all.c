@@ -632,7 +632,8 @@ static void check_backups(struct scene *scene)
 	}
 }
 
-/* Nothing is left lying about that a repair does not take away. */
+/* Nothing is left lying about that a repair does not take away, but what a deleted fork inherited: nothing tells that it was
+ * not its log that was lost, so only a deletion takes it away. */
 static void check_leftovers(bobbin_store *store)
 {
 	struct bobbin_error error = {0};
@@ -641,10 +642,12 @@ static void check_leftovers(bobbin_store *store)
 
 	assert_int_equal(bobbin_repair_store(store, &mended, &error), 0);
 	assert_int_equal(bobbin_doctor_store(store, &faults, &error), 0);
-	const struct bobbin_fault *fault = bobbin_faults_get(faults, 0);
-	if (fault)
-		print_message("%s %s: %s\n", fault->kind, fault->where, fault->message);
-	assert_null(fault);
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++) {
+		const struct bobbin_fault *fault = bobbin_faults_get(faults, i);
+		if (strcmp(fault->kind, "copy") != 0)
+			print_message("%s %s: %s\n", fault->kind, fault->where, fault->message);
+		assert_string_equal(fault->kind, "copy");
+	}
 	bobbin_faults_free(faults);
 }
 
