@@ -31,6 +31,7 @@ static const char *fault_name(enum fault_kind kind)
 		[FAULT_TOO_LONG] = "too_long",
 		[FAULT_HEADER] = "header",
 		[FAULT_SEQUENCE] = "sequence",
+		[FAULT_CUT] = "cut",
 		[FAULT_MISSING] = "missing",
 	};
 	size_t index = (size_t)kind;
@@ -53,6 +54,8 @@ static const char *fault_advice(enum fault_kind kind)
 		return "It was changed after it was written, by hand or by a failing disk; "
 		       "compare it with a "
 		       "backup.";
+	case FAULT_CUT:
+		return "Its meta.json counted more bytes than were there when this line was written. A backup may have them.";
 	case FAULT_MISSING:
 		return "If it was a fork, the line that named its parent is lost: take the first line, or "
 		       "the "

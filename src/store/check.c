@@ -68,8 +68,6 @@ static int reason_of(const struct store *store, const char *name)
 /* ---- The meta file ---------------------------------------------------------------------------------------
  */
 
-#define SHORTER "the log was longer when this was written: lines at its end are lost, unless they were taken out on purpose"
-
 /* What it says that the log contradicts; NULL if nothing. A log without a header of ours contradicts little: what only
  * its meta says is believed. `messages`: on the log's line. */
 static const char *contradiction_of(const struct log *log, const struct meta *meta, uint64_t messages)
@@ -79,7 +77,7 @@ static const char *contradiction_of(const struct log *log, const struct meta *me
 	if (!meta_is_of(meta, log->id))
 		return "it is another session's";
 	if (meta->log_bytes > log->index.state.position.offset)
-		return SHORTER;
+		return "the log was longer when this was written: lines of it are lost, unless they were taken out on purpose";
 	if (log->header_lost || !known->version)
 		return NULL;
 	if (strcmp(said->owner, known->owner) != 0)
@@ -106,6 +104,20 @@ static int contradiction(struct log *log, const struct meta *meta, const char **
 	return 0;
 }
 
+/* What was at the log's end is lost, and only its meta tells: that stays as it is, until a line of the log says it, too. */
+static int check_cut(struct log *log, const struct store_check *check, bool *ret_cut, struct bobbin_error *error)
+{
+	uint64_t was = log_find_cut(log);
+
+	*ret_cut = was != 0;
+	return !was ? 0
+		    : check_found(check, "cut", log->name, check->mend ? "" : "A new session is made of what can be read; this one stays as it is.",
+			      error,
+			      "it has %llu bytes, and had %llu when %s.meta.json was written: lines at its end are lost, unless they were "
+			      "taken out on purpose. Put it back from a backup; whoever goes on in it notes the loss.",
+			      (unsigned long long)log->index.state.position.offset, (unsigned long long)was, log->id);
+}
+
 static int check_meta(struct log *log, const struct store_check *check, struct bobbin_error *error)
 {
 	const struct platform *platform = log->platform;
@@ -113,6 +125,7 @@ static int check_meta(struct log *log, const struct store_check *check, struct b
 	struct buffer name = BUFFER_INIT(2 * LOG_NAME_BYTES);
 	struct file_info info;
 	const char *wrong = NULL;
+	bool cut = false;
 	int rc;
 
 	buffer_addf(&name, "%s.meta.json", log->id);
@@ -125,7 +138,7 @@ static int check_meta(struct log *log, const struct store_check *check, struct b
 		wrong = "it cannot be used";
 	else if (rc == BOBBIN_EIO)
 		rc = check_unread(check, name.data, reason_of(log->store, name.data), error);
-	else if (!rc)
+	else if (!rc && (rc = check_cut(log, check, &cut, error)) == 0 && !cut)
 		rc = contradiction(log, &meta, &wrong, error);
 	if (wrong) {
 		/* A link, or a folder of that name, is not ours to take away. */

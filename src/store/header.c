@@ -171,6 +171,8 @@ static int parse_repair(const struct json *record, struct session_line *line, st
 		rc = get_count(record, "repairedBytes", INT64_MAX, &there, &line->repaired_bytes, error);
 	if (!rc)
 		rc = get_count(record, "repairedCrc", UINT32_MAX, &there, &line->repaired_crc, error);
+	if (!rc)
+		rc = get_count(record, "wasBytes", INT64_MAX, &there, &line->was_bytes, error);
 	return rc ? rc : get_count(record, "leftOut", INT64_MAX, &there, &line->left_out, error);
 }
 
@@ -252,6 +254,10 @@ static bool copy_said(
 		into->left_out = from->left_out;
 		any = true;
 	}
+	if (from->was_bytes && !unless->was_bytes) {
+		into->was_bytes = from->was_bytes;
+		any = true;
+	}
 	return copy_ancestry(into, from, unless) || any;
 }
 
@@ -323,6 +329,8 @@ void session_line_add(struct buffer *out, const struct session_line *line, const
 		json_member_uint(&writer, "repairedCrc", line->repaired_crc);
 		json_member_uint(&writer, "leftOut", line->left_out);
 	}
+	if (line->was_bytes)
+		json_member_uint(&writer, "wasBytes", line->was_bytes);
 	json_member_text(&writer, "ts", ts);
 	record_seal(out, start);
 }

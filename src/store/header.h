@@ -6,6 +6,7 @@
  *	 "parentId":"main","forkedAt":4,"through":"m4","parentSeq":4,"parentEnd":512,"parentHash":"0123456789abcdef","parentSize":900,
  *	 "base":"s-0001",                        only if `through` lies in a log other than the parent's own
  *	 "repairedFrom":"s-77aa","repairedBytes":4096,"repairedCrc":123,"leftOut":2,    only of repaired sessions
+ *	 "wasBytes":9000,                        only of a later line: the log was longer, and lost its end before this line
  *	 "ts":"…","crc":"…"}
  *
  * Invariant: a text that is here has no NUL and no other control character, so it is equal to another one iff
@@ -44,6 +45,8 @@ struct session_line {
 	char repaired_from[LIMIT_SESSION_ID_BYTES + 1]; /* the session that this one was made of by a repair … */
 	uint64_t repaired_bytes, repaired_crc;		/* … whose log was so long then, with this CRC-32C … */
 	uint64_t left_out;				/* … and so many lines of which could not be read */
+
+	uint64_t was_bytes; /* so long the log was once, by its meta: what stood from this line on is lost; 0: nothing known */
 };
 
 #define SESSION_LINE_INIT                                                                                    \

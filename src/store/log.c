@@ -272,6 +272,8 @@ static int open_log(struct store *store, struct slice id, struct opening how, co
 	rc = check_mode(store, log, error);
 	if (!rc)
 		rc = log_load(log, &chain, error);
+	if (!rc && how.mode == LOG_WRITE)
+		log_note_cut(log);
 	if (!rc && how.mode == LOG_WRITE && log->line.version > LOG_VERSION)
 		rc = error_set(error, BOBBIN_EREADONLY,
 			"%s was written by a newer version (v %llu); it can only be read", name,

@@ -394,6 +394,7 @@ enum fault_kind {
 	FAULT_TOO_LONG,	     /* over LIMIT_LINE_BYTES; skipped */
 	FAULT_HEADER,	     /* a session line of the wrong shape after the first line; ignored */
 	FAULT_SEQUENCE,	     /* a message's number is not above those before it; it is read */
+	FAULT_CUT,	     /* the log was longer once: what stood from here on is lost */
 	FAULT_MISSING,	     /* the first message's number says that there were records before it */
 };
 

@@ -312,12 +312,16 @@ static int enter_session_line(struct append *append, struct bobbin_error *error)
 {
 	struct log *log = append->log;
 
+	log_forget_cut(log);
 	if (!log->has_unwritten)
 		return 0;
 	size_t start = begin_line(append);
+	uint64_t line = log->index.state.position.line;
 	session_line_add(&append->text, &log->unwritten, append->now);
 	int rc = enter_line(append, start, RECORD_SESSION, error);
 	append->session_end = append->text.len;
+	if (!rc && log_enter_cut(log, log->unwritten.was_bytes, line, append->size + start) < 0)
+		rc = out_of_memory(error);
 	return rc;
 }
 
@@ -480,6 +484,8 @@ static int write_and_sync(struct append *append, const struct index_mark *before
 	}
 	if (append->session_end) {
 		session_line_merge(&log->line, &log->unwritten);
+		if (log->unwritten.was_bytes)
+			log->line.was_bytes = log->unwritten.was_bytes;
 		log->unwritten = (struct session_line)SESSION_LINE_INIT;
 		log->has_unwritten = false;
 	}

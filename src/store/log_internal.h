@@ -107,6 +107,14 @@ int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bo
 struct meta;
 int log_check_emptied(struct log *log, const struct meta *meta, struct bobbin_error *error);
 
+/* How long the log was once, if its meta counts more bytes than there are, knows a last message that is not there, and no line
+ * says so yet; else 0. A cache that cannot be read says nothing. */
+uint64_t log_find_cut(struct log *log);
+void log_note_cut(struct log *log);   /* of a writer: its first append says so */
+void log_forget_cut(struct log *log); /* if somebody else has said it since */
+/* The line that says so, as a fault: for whoever reads it and whoever writes it. BOBBIN_ENOMEM. */
+int log_enter_cut(struct log *log, uint64_t was, uint64_t line, uint64_t offset);
+
 /* Begins with what an index file says, if there is one that fits. BOBBIN_ENOMEM, or 0. */
 int log_attach_index(struct log *log, const struct log_chain *chain, struct bobbin_error *error);
 /* Whether the trailer is of this log, as far as `size` bytes of it tell: 1 or 0, or negative as errno: it cannot be read. */

@@ -73,3 +73,38 @@ int log_check_emptied(struct log *log, const struct meta *meta, struct bobbin_er
 	log->emptied_messages = meta ? meta->messages : 0;
 	return 0;
 }
+
+uint64_t log_find_cut(struct log *log)
+{
+	struct meta meta = {.line = SESSION_LINE_INIT};
+	uint64_t size;
+	uint32_t node;
+
+	if (log->is_copy || log->hidden || log->header_lost || meta_read(log->store, log->id, &meta, NULL) < 0 ||
+		!meta_is_of(&meta, log->id) || meta.log_bytes <= log->index.state.position.offset ||
+		meta.log_bytes == log->line.was_bytes || size_now(log, &size, NULL) < 0 || size >= meta.log_bytes)
+		return 0;
+	/* While its last message is there, the bytes are missing somewhere before, where something was changed. */
+	return meta.head[0] && log_find(log, slice_of(meta.head), &node, NULL) == BOBBIN_ENOTFOUND ? meta.log_bytes : 0;
+}
+
+void log_note_cut(struct log *log)
+{
+	log->unwritten.was_bytes = log_find_cut(log);
+	log->has_unwritten |= log->unwritten.was_bytes != 0;
+}
+
+void log_forget_cut(struct log *log)
+{
+	struct session_line rest = log->unwritten;
+
+	if (!rest.was_bytes || rest.was_bytes != log->line.was_bytes)
+		return;
+	rest.was_bytes = 0;
+	log->has_unwritten = session_line_subtract(&rest, &log->line, &log->unwritten);
+}
+
+int log_enter_cut(struct log *log, uint64_t was, uint64_t line, uint64_t offset)
+{
+	return was > offset ? index_add_fault(&log->index, FAULT_CUT, line, offset, was - offset, true) : 0;
+}

@@ -425,6 +425,7 @@ const char *log_fault_text(enum fault_kind kind)
 		[FAULT_HEADER] = "a session line that does not fit this log",
 		[FAULT_SEQUENCE] = "the number of a message is not above those before it: read in the order "
 				   "of the lines",
+		[FAULT_CUT] = "the log was longer once: what stood from here on is lost",
 		[FAULT_MISSING] =
 			"the first message does not have the first number: records before it are missing",
 	};

@@ -22,7 +22,7 @@
 
 bool log_needs_repair(struct log *log)
 {
-	return log->header_lost || log->parent_lost || log->base_damaged || log_fault_total(log) > 0;
+	return log->header_lost || log->parent_lost || log->base_damaged || log_fault_total(log) > 0 || log_find_cut(log);
 }
 
 /* Goes on with the CRC of the bytes from `at` to `size`. */
@@ -191,6 +191,7 @@ static int make_header(struct log *log, const struct log_repair *repair, struct 
 		return rc;
 	if (!repair->copied && !repair->detached && known.has_parent)
 		session_line_merge(&line, log->ancestry.has_parent ? &log->ancestry : &known);
+	line.was_bytes = 0; /* what is lost is marked at its place */
 	memcpy(line.repaired_from, log->id, sizeof(line.repaired_from));
 	line.repaired_bytes = log->index.state.position.offset;
 	line.repaired_crc = crc;

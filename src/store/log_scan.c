@@ -80,6 +80,11 @@ static int take_session_line(struct taking *taking, const struct json *value)
 	if (!first)
 		line.created[0] = '\0'; /* its ts is when it was added */
 	session_line_merge(&log->line, &line);
+	if (line.was_bytes) {
+		log->line.was_bytes = line.was_bytes;
+		if ((rc = log_enter_cut(log, line.was_bytes, taking->line->line, taking->line->offset)) < 0)
+			return error_set(taking->error, rc, "out of memory");
+	}
 	log->index.repaired = log->line.repaired_from[0] != '\0' || log->is_copy;
 	if (log->line.has_parent && log->line.forked_at && !log->parent_lost &&
 		!same_ancestry(&log->ancestry, &log->line))

@@ -25,6 +25,21 @@ static bool get_count(const struct json *object, const char *key, uint64_t *ret_
 	return true;
 }
 
+static void get_head(const struct json *object, char ret_head[PATH_ID_BYTES])
+{
+	struct buffer text = BUFFER_INIT(PATH_ID_BYTES - 1);
+	struct json value;
+
+	/* A cache: what has no room, or is no text, is not said. */
+	if (json_get(object, "head", &value) && value.type == JSON_STRING)
+		json_string_decode(&value, JSON_SURROGATES_KEEP, &text);
+	if (text.data && !buffer_error(&text)) {
+		memcpy(ret_head, text.data, text.len);
+		ret_head[text.len] = '\0';
+	}
+	buffer_release(&text);
+}
+
 int meta_read(struct store *store, const char *id, struct meta *ret_meta, struct bobbin_error *error)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_META_BYTES);
@@ -42,6 +57,7 @@ int meta_read(struct store *store, const char *id, struct meta *ret_meta, struct
 		meta.has_messages = get_count(&object, "messages", &meta.messages);
 		if (!get_count(&object, "logBytes", &meta.log_bytes))
 			meta.log_bytes = 0;
+		get_head(&object, meta.head);
 		*ret_meta = meta;
 	} else if (rc != BOBBIN_ENOMEM && rc != BOBBIN_EIO)
 		rc = error_set(error, BOBBIN_ENOTFOUND, "%s cannot be used", name);

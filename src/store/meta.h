@@ -17,6 +17,7 @@ struct meta {
 	struct session_line line;
 	bool has_messages;
 	uint64_t messages;
+	char head[PATH_ID_BYTES]; /* the last message's id; "": not said */
 	uint64_t log_bytes; /* size of the log it was written for; 0: unknown */
 };
 

@@ -101,6 +101,7 @@ bool repair_fault_loses(enum fault_kind kind)
 	case FAULT_TOO_LONG:
 	case FAULT_SYSTEM:
 	case FAULT_REWIND:
+	case FAULT_CUT:
 		return true;
 	default:
 		return false;

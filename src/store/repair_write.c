@@ -337,6 +337,11 @@ static int put_all(struct writing *writing)
 	if (rc)
 		return rc;
 	repair_pass_faults(writing, UINT64_MAX);
+	uint64_t was = log_find_cut(log), is = log->index.state.position.offset;
+	if (was) {
+		repair_add_mark(writing, log_fault_text(FAULT_CUT), NULL, 0, is, was - is);
+		writing->repair->left_out++;
+	}
 	return flush(writing, true);
 }
 

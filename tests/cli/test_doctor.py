@@ -146,6 +146,7 @@ KINDS = {
     "emptied": (lambda s: put(s, b""), ("main", "emptied", 1), SESSION),
     "dangling_call": (lambda s: put(s, b"".join(line for line in s.bytes().splitlines(True) if b'"three"' not in line)),
                       ("main", "dangling_call", 0), FILES),
+    "cut": (lambda s: put(s, b"".join(s.bytes().splitlines(True)[:6])), ("main", "cut", 0), SESSION),
     "parent_missing": (forked(lambda s: os.unlink(s.log())), ("child", "parent_missing", 0), SESSION),
     "parent_changed": (forked(edit(b"three", b"3hree")), ("child", "parent_changed", 0), SESSION),
     "cycle": (forked(cycle), ("child", "cycle", 0), SESSION),

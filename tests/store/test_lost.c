@@ -225,6 +225,129 @@ static void a_copy_without_its_log__stays_until_it_is_deleted(void **state)
 	world_close(&world);
 }
 
+/* Keeps the first `lines` lines. Returns how many bytes that are; ret_was: how many there were. */
+static size_t cut(struct world *world, const char *id, size_t lines, size_t *ret_was)
+{
+	char name[80];
+	snprintf(name, sizeof(name), "%s.jsonl", id);
+	char *text = scratch_read(world->dir, name, ret_was);
+	char *end = text;
+	for (size_t i = 0; i < lines; i++)
+		end = strchr(end, '\n') + 1;
+	size_t len = (size_t)(end - text);
+	scratch_write(world->dir, name, text, len);
+	free(text);
+	return len;
+}
+
+static int count_cuts(void *data, const struct store_finding *finding)
+{
+	size_t *cuts = data;
+	*cuts += strcmp(finding->kind, "cut") == 0;
+	assert_true(strcmp(finding->kind, "meta") != 0);
+	return 0;
+}
+
+static size_t cuts_found(struct world *world, const char *id, bool mend)
+{
+	size_t cuts = 0;
+	const struct store_check check = {count_cuts, NULL, &cuts, mend};
+	struct log *log = world_log(world, id, LOG_READ);
+	assert_int_equal(store_check_session(world->store, log, &check, &world->error), 0);
+	log_close(log);
+	return cuts;
+}
+
+/* Down to the header, and in the middle: found as long as only the meta tells it, then said by the log itself, once and for good. */
+static void a_log_that_lost_its_end__goes_on_and_says_so(void **state)
+{
+	(void)state;
+	for (size_t lines = 1; lines <= 3; lines++) {
+		struct world world;
+		size_t was, is;
+		world_open(&world, STORE_SYNC_FULL);
+		talk(&world, "s");
+		is = cut(&world, "s", lines, &was);
+		assert_int_equal(cuts_found(&world, "s", true), 1); /* nothing that mends takes the witness away */
+		assert_int_equal(cuts_found(&world, "s", false), 1);
+
+		/* Two who have it open, neither of whom knows of the other. */
+		struct log *log = world_log(&world, "s", LOG_WRITE), *other = world_log(&world, "s", LOG_WRITE);
+		say(log, "user", "after");
+		assert_int_equal(count_faults(log, FAULT_CUT), 1);
+		say(other, "user", "later");
+		log_close(log);
+		log_close(other);
+		log = world_log(&world, "s", LOG_READ);
+		assert_int_equal(count_faults(log, FAULT_CUT), 1);
+		size_t count;
+		const struct log_fault *fault = log_faults(log, &count);
+		assert_int_equal(count, 1);
+		assert_int_equal(fault->offset, is);
+		assert_int_equal(fault->length, was - is);
+		assert_int_equal(fault->line, lines + 1);
+		assert_string_equal(text_of(log, log_head(log)), "later");
+		log_close(log);
+		assert_int_equal(cuts_found(&world, "s", false), 0); /* it stands among the faults */
+		world_close(&world);
+	}
+}
+
+/* A writer that is killed before it writes the meta anew: the same loss is not said a second time. */
+static void a_cut_that_is_said__is_not_said_again(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	char *meta = scratch_read(world.dir, "s.meta.json", NULL);
+	size_t was;
+	cut(&world, "s", 1, &was);
+	struct log *log = world_log(&world, "s", LOG_WRITE);
+	say(log, "user", "a");
+	log_close(log);
+	scratch_write_text(world.dir, "s.meta.json", meta);
+	free(meta);
+	log = world_log(&world, "s", LOG_WRITE);
+	say(log, "user", "b");
+	assert_int_equal(count_faults(log, FAULT_CUT), 1);
+	log_close(log);
+	log = world_log(&world, "s", LOG_READ);
+	assert_int_equal(count_faults(log, FAULT_CUT), 1);
+	log_close(log);
+	world_close(&world);
+}
+
+static void a_repair_of_a_cut_log__marks_what_is_lost(void **state)
+{
+	struct world world;
+	size_t was;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	cut(&world, "s", 3, &was);
+	struct log_repair made = repair(&world, "s");
+	assert_int_equal(made.messages, 2);
+	assert_int_equal(made.left_out, 1);
+	assert_true(repair(&world, "s").found);
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_int_equal(log_fault_total(log), 0);
+	assert_false(log_needs_repair(log));
+	log_close(log);
+	/* Gone on in, the old one has another loss to tell, at a place of its own. */
+	log = world_log(&world, "s", LOG_WRITE);
+	say(log, "user", "after");
+	log_close(log);
+	made = repair(&world, "s");
+	assert_false(made.found);
+	assert_int_equal(made.left_out, 1);
+	log = world_log(&world, made.id, LOG_READ);
+	assert_int_equal(log_fault_total(log), 0);
+	assert_string_equal(text_of(log, log_head(log)), "after");
+	log_close(log);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +358,9 @@ int main(void)
 		cmocka_unit_test(a_repair_of_an_emptied_log__says_what_is_lost_once),
 		cmocka_unit_test(an_emptied_fork__keeps_what_stands_in_its_copy),
 		cmocka_unit_test(a_copy_without_its_log__stays_until_it_is_deleted),
+		cmocka_unit_test(a_log_that_lost_its_end__goes_on_and_says_so),
+		cmocka_unit_test(a_cut_that_is_said__is_not_said_again),
+		cmocka_unit_test(a_repair_of_a_cut_log__marks_what_is_lost),
 		cmocka_unit_test(an_emptied_fork_of_one_that_is_there__says_where_it_went_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

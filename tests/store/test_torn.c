@@ -228,6 +228,7 @@ static void c1_torn_line__cut_at_every_byte(void **state)
 		const char *line = cut < middle - 1 ? "m1 m2" : cut < end - 1 ? "m1 m2 m3" : "m1 m2 m3 m4";
 		char expected[1024];
 		scratch_write(world.dir, "main.jsonl", bytes, cut);
+		remove(scratch_path(world.dir, "main.meta.json")); /* what it tells of a log that was longer: test_lost */
 		log = world_log(&world, "main", LOG_WRITE);
 		assert_string_equal(line_of(log), line);
 		bool torn = cut != start && cut != middle && cut != middle - 1 && cut < end - 1;
