@@ -294,7 +294,8 @@ struct bobbin_message {
 	uint64_t seq;
 	uint64_t line;        /* in its log, 1-based */
 	uint64_t tokens;      /* estimated */
-	uint64_t position;    /* on the line, from 0; UINT64_MAX on another branch */
+	uint64_t position;    /* on the line, from 0; UINT64_MAX on another branch. A result that came late stands, with
+				 the position of its call or of its marked result, where a request shows it */
 	int inherited;        /* it stands in an ancestor's log */
 	int marked;           /* a result that bobbin wrote for a call that had none */
 	const char *record;   /* the log line's exact bytes, NUL-terminated */

@@ -106,6 +106,22 @@ static int check_text(struct walk *walk, const struct message *message, const ch
 		     : 0;
 }
 
+/* What came late answers its call all the same: requests show it there. */
+static int take_late(struct walk *walk, size_t position, struct bobbin_error *error)
+{
+	struct path_item item;
+	struct message message;
+	char id[PATH_ID_BYTES];
+	uint32_t tokens;
+	int rc = path_item(walk->path, position, &item, error);
+	for (uint32_t nth = 0; !rc && nth < item.late; nth++) {
+		rc = path_late(walk->path, position, nth, &walk->arena, id, &tokens, &message, error);
+		if (!rc && (rc = take_result(walk, &message, id)) < 0)
+			error_set(error, rc, "out of memory");
+	}
+	return rc;
+}
+
 static int take_message(struct walk *walk, size_t position, struct bobbin_error *error)
 {
 	struct message message;
@@ -129,7 +145,9 @@ static int take_message(struct walk *walk, size_t position, struct bobbin_error 
 		rc = add(walk, "no_user_first", id, "The line does not begin with a user message.",
 			"Requests put [conversation continues] before it.");
 	walk->seen_user = true;
-	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+	if (rc < 0)
+		return error_set(error, rc, "out of memory");
+	return message.role == ROLE_ASSISTANT ? take_late(walk, position, error) : 0;
 }
 
 int doctor_line(const struct path *path, bobbin_faults *faults, struct bobbin_error *error)

@@ -9,6 +9,7 @@ struct bobbin_export {
 	bobbin_session *session;
 	struct log_path *path;
 	size_t next;
+	uint32_t late; /* of what came late for the call before `next`: the next one */
 	bool mask, ended;
 	struct export *export;
 	struct buffer out, masked;
@@ -102,20 +103,31 @@ static int mask_message(bobbin_export *export, struct message *message, struct b
 	return code < 0 ? error_set(error, code, "masking a message: out of memory") : 0;
 }
 
+/* What came late for a call goes out right behind it. */
+static bool is_late_next(const bobbin_export *export)
+{
+	return export->next && log_path_late(export->path, export->next - 1, export->late) != NODE_NONE;
+}
+
 static int export_one(bobbin_export *export, struct bobbin_error *error)
 {
 	const struct path *path = log_path_path(export->path);
+	bool late = is_late_next(export);
 	char id[PATH_ID_BYTES];
 	struct message message;
-	int code = path_id(path, export->next, id, error);
+	uint32_t tokens;
+	int code = late ? 0 : path_id(path, export->next, id, error);
 
-	if (code == 0)
+	if (late)
+		code = path_late(path, export->next - 1, export->late, &export->arena, id, &tokens, &message, error);
+	else if (code == 0)
 		code = path_message(path, export->next, &export->arena, &message, error);
 	if (code == 0 && export->mask)
 		code = mask_message(export, &message, error);
 	if (code < 0)
 		return code;
-	export->next++;
+	export->late = late ? export->late + 1 : 0;
+	export->next += !late;
 	return export_message(export->export, &(struct export_item){slice_of(id), &message}, error);
 }
 
@@ -131,7 +143,7 @@ int bobbin_export_next(
 		buffer_clear(&export->out);
 	while (!export->ended && (export->out.len == 0 || export->next == 0)) {
 		arena_reset(&export->arena);
-		if (export->next < log_path_path(export->path)->count) {
+		if (export->next < log_path_path(export->path)->count || is_late_next(export)) {
 			code = export_one(export, error);
 		} else {
 			code = export_end(export->export, error);

@@ -11,6 +11,7 @@ struct bobbin_messages {
 	struct arena nodes_arena, arena; /* for all of it, and for the current message */
 	struct buffer text;
 	uint32_t *nodes;
+	uint32_t *places; /* their positions on the line; NULL when all branches are read */
 	uint32_t count, next;
 	uint32_t head; /* of the line that positions refer to */
 	bool mask;
@@ -95,12 +96,43 @@ static int all_nodes(struct log *log, bobbin_messages *messages)
 	return 0;
 }
 
+/* The line as a request shows it: what came late stands for its marker, or right behind its call. */
+static int line_nodes(struct log *log, bobbin_messages *messages, struct bobbin_error *error)
+{
+	struct log_path *path;
+	int rc = log_path_new(log, messages->head, NULL, &path, error);
+	if (rc < 0)
+		return rc;
+	size_t count = log_path_path(path)->count, all = count + log_path_late_count(path);
+	messages->nodes = arena_alloc(&messages->nodes_arena, (all + 1) * sizeof(uint32_t));
+	messages->places = arena_alloc(&messages->nodes_arena, (all + 1) * sizeof(uint32_t));
+	if (!messages->nodes || !messages->places)
+		rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
+	for (size_t at = 0; !rc && at < count; at++) {
+		uint32_t node = log_path_node(path, at, true);
+		for (uint32_t late = 0; node != NODE_NONE && messages->count < all;
+			node = log_path_late(path, at, late++)) {
+			messages->nodes[messages->count] = node;
+			messages->places[messages->count++] = (uint32_t)at;
+		}
+	}
+	log_path_free(path);
+	return log_failure(log, error) < 0 ? log_failure(log, error) : rc;
+}
+
 static int find_end(struct log *log, const char *id, uint32_t *ret_node, struct bobbin_error *error)
 {
 	int rc = log_find(log, slice_of(id), ret_node, error);
 	if (rc == BOBBIN_ENOTFOUND)
 		return error_set(error, rc, "there is no message %s in session %s", id, log_info(log)->id);
 	return rc;
+}
+
+/* Whether the message stands there but a result that came late is shown for it. */
+static bool is_place_of(struct log *log, const bobbin_messages *messages, uint32_t at, uint32_t node)
+{
+	return messages->places && log_on_line(log, node, messages->head) &&
+	       log_ancestor(log, messages->head, messages->places[at]) == node;
 }
 
 /* Drops what is before `from` and, when all branches are read, after `to`. */
@@ -113,7 +145,8 @@ static int narrow(struct log *log, const struct bobbin_messages_options *options
 		rc = find_end(log, options->to, &to, error);
 	if (rc < 0)
 		return rc;
-	while (from != NODE_NONE && start < messages->count && messages->nodes[start] != from)
+	while (from != NODE_NONE && start < messages->count && messages->nodes[start] != from &&
+		!is_place_of(log, messages, start, from))
 		start++;
 	if (from != NODE_NONE && start == messages->count)
 		return error_set(error, BOBBIN_EINVAL,
@@ -137,11 +170,12 @@ static int choose_nodes(bobbin_session *session, const struct bobbin_messages_op
 		rc = find_end(log, options->to, &messages->head, error);
 	if (rc < 0)
 		return rc;
-	rc = options->all_branches ? all_nodes(log, messages)
-				   : log_line(log, messages->head, &messages->nodes_arena, &messages->nodes,
-					     &messages->count);
+	if (!options->all_branches)
+		rc = line_nodes(log, messages, error);
+	else if ((rc = all_nodes(log, messages)) < 0)
+		error_set(error, rc, "out of memory");
 	if (rc < 0)
-		return error_set(error, rc, "out of memory");
+		return rc;
 	return narrow(log, options, messages, error);
 }
 
@@ -254,12 +288,15 @@ static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbi
 		rc = mask_message(messages, &message, error);
 	if (rc < 0)
 		return rc;
+	uint64_t position = messages->places			       ? messages->places[messages->next]
+			    : log_on_line(log, number, messages->head) ? node.depth
+								       : UINT64_MAX;
 	const char *record = arena_copy(&messages->arena, message.record.text, message.record.len);
 	if (!record || message_add_readable(&message, &messages->arena, &messages->text) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	*out = (struct bobbin_message){messages->id, messages->parent, message_role_text(message.role),
 		origin_text(&message), node.seq, 0, estimated_tokens(&message, &messages->arena),
-		log_on_line(log, number, messages->head) ? node.depth : UINT64_MAX, node.level > 0,
+		position, node.level > 0,
 		message.marker != MARKER_NONE, record, message.record.len,
 		messages->text.data ? messages->text.data : "", messages->text.len};
 	return 1;

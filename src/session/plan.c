@@ -51,9 +51,17 @@ static int shown_message(void *context, size_t position, struct arena *arena, st
 	return path_message(log_path_path(plan->path), plan->floor + position, arena, ret_message, error);
 }
 
+static int shown_late(void *context, size_t position, uint32_t nth, struct arena *arena, char ret_id[PATH_ID_BYTES],
+	uint32_t *ret_tokens, struct message *ret_message, struct bobbin_error *error)
+{
+	const bobbin_plan *plan = context;
+	return path_late(log_path_path(plan->path), plan->floor + position, nth, arena, ret_id, ret_tokens, ret_message,
+		error);
+}
+
 static int take_shown(bobbin_plan *plan, struct bobbin_error *error)
 {
-	static const struct path_ops ops = {shown_item, shown_id, shown_message};
+	static const struct path_ops ops = {shown_item, shown_id, shown_message, shown_late};
 	const struct path *whole = log_path_path(plan->path);
 	char floor[PATH_ID_BYTES];
 	struct path_item first;

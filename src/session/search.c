@@ -262,6 +262,13 @@ static int add_excerpt(bobbin_search *search, const struct search_hit *hit)
 	return buffer_error(&search->excerpt);
 }
 
+/* On the line, or a result that came late for a call there: requests show it in its place. */
+static bool is_shown(const struct log *log, uint32_t node, const struct log_node *info)
+{
+	uint32_t head = log_head(log);
+	return log_on_line(log, node, head) || ((info->flags & NODE_LATE) && log_on_line(log, info->parent, head));
+}
+
 static int fill_match(bobbin_search *search, uint32_t node, const struct message *message,
 	const struct search_hit *hit, struct bobbin_error *error)
 {
@@ -281,7 +288,7 @@ static int fill_match(bobbin_search *search, uint32_t node, const struct message
 		.id = search->message_id,
 		.role = message_role_text(message->role),
 		.seq = info.seq,
-		.on_line = log_on_line(search->log, node, log_head(search->log)),
+		.on_line = is_shown(search->log, node, &info),
 		.inherited = info.level > 0,
 		.hits = hit->count};
 	match->time = time.data ? arena_copy(&search->arena, time.data, time.len) : NULL;
@@ -351,7 +358,7 @@ static int look_at(bobbin_search *search, struct bobbin_error *error)
 	uint64_t place = search->position;
 	search->position = info.offset + info.length;
 	if (!log_has_node(search->log, node) ||
-		(search->line_only && !log_on_line(search->log, node, log_head(search->log))))
+		(search->line_only && !is_shown(search->log, node, &info)))
 		return 0;
 	if (search->in_copy && was_met(search, info.chain))
 		return 0;

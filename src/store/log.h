@@ -418,7 +418,7 @@ const char *log_fault_text(enum fault_kind kind);
 
 /*
  * The line to `head` (any node; NODE_NONE: empty) as a path. Late results stand in the place of their
- * markers. A snapshot: later appends and refreshes do not change it. `log` must outlive it and stays in the
+ * markers; those of calls without one belong to the item of the call. A snapshot: later appends and refreshes do not change it. `log` must outlive it and stays in the
  * same thread. With an estimating counter (NULL: the estimate as it is) sums come from the index, O(log n) an
  * item; with an exact one each message of a session is read and counted once, when a sum over it is first asked for, and
  * what was counted is kept in a cache for all handles; the path has a copy of the counter, whose encoding must outlive
@@ -432,6 +432,9 @@ int log_path_new(struct log *log, uint32_t head, struct token_counter *counter, 
 const struct path *log_path_path(const struct log_path *path);
 /* The node on the line at a position; `shown` also gives the late result that stands there, if one does. */
 uint32_t log_path_node(const struct log_path *path, size_t position, bool shown);
+/* The nth late result that belongs to the call at a position, oldest first; NODE_NONE: there are no more. */
+uint32_t log_path_late(const struct log_path *path, size_t position, uint32_t nth);
+size_t log_path_late_count(const struct log_path *path); /* of all positions */
 void log_path_free(struct log_path *path); /* NULL allowed */
 
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A line of a log as a path. An item is found by its depth (jump pointers), its tokens are a difference of
- * two sums, in the index or, exact ones, beside it (log_tokens.c). Only places where a late result stands for its marker
- * are kept, with how much they change the sums.
+ * two sums, in the index or, exact ones, beside it (log_tokens.c). Only places where a late result stands for its marker,
+ * or with its call where there is none, are kept, with how much they change the sums.
  */
 #include "base/alloc.h"
 #include "store/log_internal.h"
 #include "tokens/counter.h"
 
-/* A marker on the line and the result that came late. */
+/* A marker on the line and the result that came late; `attached`: the call on the line, which has no marker. */
 struct replaced {
 	uint32_t position, node;
+	bool attached;
 	int64_t tokens_after, bytes_after; /* changes of the sums by this one and those before it */
 };
 
@@ -87,6 +88,33 @@ static const struct replaced *replaced_at(const struct log_path *path, size_t po
 	return i < path->replaced_count && path->replaced[i].position == position ? &path->replaced[i] : NULL;
 }
 
+/* The nth late result of the call at `position`, or NULL. */
+static const struct replaced *attached_at(const struct log_path *path, size_t position, uint32_t nth)
+{
+	const struct replaced *first = replaced_at(path, position), *end = path->replaced + path->replaced_count;
+
+	return first && first->attached && nth < (size_t)(end - first) && first[nth].position == position ? &first[nth]
+													 : NULL;
+}
+
+/* Adds what came late to the item of its call. */
+static int add_attached(struct log_path *path, size_t position, struct path_item *item, struct bobbin_error *error)
+{
+	const struct replaced *late;
+	int rc = 0;
+
+	while (!rc && (late = attached_at(path, position, item->late))) {
+		struct index_node entry = index_node(&path->log->index, late->node);
+		uint64_t before, tokens = 0;
+		rc = tokens_at(path, late->node, &entry, &before, &tokens, error);
+		item->late++;
+		item->late_tokens += (uint32_t)tokens;
+		item->tokens += (uint32_t)tokens;
+		item->bytes += entry.length;
+	}
+	return rc;
+}
+
 static int no_such_position(size_t position, struct bobbin_error *error)
 {
 	return error_set(error, BOBBIN_EINVAL, "there is no message at position %zu", position);
@@ -110,7 +138,7 @@ static int path_get_item(
 	uint32_t bytes = entry.length;
 	int rc = tokens_at(path, node, &entry, &tokens_before, &tokens, error);
 
-	if (!rc && replaced) {
+	if (!rc && replaced && !replaced->attached) {
 		struct index_node late = index_node(index, replaced->node);
 		rc = tokens_at(path, replaced->node, &late, &before_late, &tokens, error);
 		bytes = late.length;
@@ -129,7 +157,9 @@ static int path_get_item(
 		.origin = (enum message_origin)entry.origin,
 		.calls = entry.calls,
 	};
-	return 0;
+	if (replaced && replaced->attached)
+		rc = log_checked(path->log, add_attached(path, position, ret_item, error), error);
+	return rc;
 }
 
 static int path_get_id(void *context, size_t position, char ret_id[PATH_ID_BYTES], struct bobbin_error *error)
@@ -151,32 +181,68 @@ static int path_get_message(void *context, size_t position, struct arena *arena,
 	return log_message(path->log, log_path_node(path, position, true), arena, ret_message, error);
 }
 
-static const struct path_ops LOG_PATH_OPS = {path_get_item, path_get_id, path_get_message};
+static int path_get_late(void *context, size_t position, uint32_t nth, struct arena *arena, char ret_id[PATH_ID_BYTES],
+	uint32_t *ret_tokens, struct message *ret_message, struct bobbin_error *error)
+{
+	struct log_path *path = context;
+	const struct replaced *late = attached_at(path, position, nth);
+	uint64_t before, tokens = 0;
 
-/* The place of the marker that a late result replaces, or SIZE_MAX. */
-static size_t marker_of(const struct log_path *path, uint32_t late)
+	if (!late)
+		return error_set(error, BOBBIN_EINVAL, "nothing came late for the message at position %zu", position);
+	struct index_node entry = index_node(&path->log->index, late->node);
+	int rc = tokens_at(path, late->node, &entry, &before, &tokens, error);
+	*ret_tokens = (uint32_t)tokens;
+	if (!rc)
+		rc = log_short_id(path->log, late->node, ret_id, error);
+	return rc ? rc : log_message(path->log, late->node, arena, ret_message, error);
+}
+
+static const struct path_ops LOG_PATH_OPS = {path_get_item, path_get_id, path_get_message, path_get_late};
+
+/* The place of the marker that a late result replaces, or of its call if it has neither marker nor result there
+ * (*ret_attached), or SIZE_MAX. */
+static size_t place_of(const struct log_path *path, uint32_t late, bool *ret_attached)
 {
 	const struct index *index = &path->log->index;
 	struct index_node entry = index_node(index, late);
 
 	if (entry.marker != MARKER_NONE || !index_on_line(index, entry.parent, path->head))
 		return SIZE_MAX;
+	*ret_attached = false;
 	for (uint32_t depth = entry.depth;; depth++) {
 		uint32_t node = index_ancestor(index, path->head, depth);
 		if (node == NODE_NONE || index_node(index, node).role != ROLE_TOOL)
-			return SIZE_MAX;
-		if (index_node(index, node).marker != MARKER_NONE &&
-			slice_equal(index_call_id(index, node), index_call_id(index, late)))
-			return depth;
+			break;
+		if (slice_equal(index_call_id(index, node), index_call_id(index, late)))
+			return index_node(index, node).marker != MARKER_NONE ? depth : SIZE_MAX;
 	}
+	*ret_attached = true;
+	return index_node(index, entry.parent).depth;
 }
 
-/* Late results come newest first; of several for one marker the oldest stays. */
-static int add_replaced(struct log_path *path, size_t position, uint32_t late)
+/* Whether both answer the same: a replaced marker has one result, a call one for each of its ids. */
+static bool is_same_place(const struct log_path *path, const struct replaced *replaced, size_t position, uint32_t late)
 {
-	size_t at = replaced_before(path, position);
+	const struct index *index = &path->log->index;
 
-	if (at == path->replaced_count || path->replaced[at].position != position) {
+	return replaced->position == position &&
+	       (!replaced->attached || slice_equal(index_call_id(index, replaced->node), index_call_id(index, late)));
+}
+
+/* Late results come newest first; of several for one marker or call the oldest stays, in its order among others. */
+static int add_replaced(struct log_path *path, size_t position, uint32_t late, bool attached)
+{
+	size_t first = replaced_before(path, position), at = first;
+
+	while (at < path->replaced_count && path->replaced[at].position == position &&
+		!is_same_place(path, &path->replaced[at], position, late))
+		at++;
+	if (at < path->replaced_count && path->replaced[at].position == position) {
+		memmove(path->replaced + first + 1, path->replaced + first, (at - first) * sizeof(*path->replaced));
+		at = first;
+	} else {
+		at = first;
 		if (mem_grow((void **)&path->replaced, &path->replaced_cap, path->replaced_count + 1,
 			    sizeof(*path->replaced)) < 0)
 			return BOBBIN_ENOMEM;
@@ -184,7 +250,7 @@ static int add_replaced(struct log_path *path, size_t position, uint32_t late)
 			(path->replaced_count - at) * sizeof(*path->replaced));
 		path->replaced_count++;
 	}
-	path->replaced[at] = (struct replaced){.position = (uint32_t)position, .node = late};
+	path->replaced[at] = (struct replaced){.position = (uint32_t)position, .node = late, .attached = attached};
 	return 0;
 }
 
@@ -198,8 +264,9 @@ static int find_replaced(struct log_path *path)
 			late = index_node(level, late).previous_late) {
 			if (late >= limit || !index_has(&path->log->index, late))
 				continue;
-			size_t position = marker_of(path, late);
-			if (position != SIZE_MAX && add_replaced(path, position, late) < 0)
+			bool attached;
+			size_t position = place_of(path, late, &attached);
+			if (position != SIZE_MAX && add_replaced(path, position, late, attached) < 0)
 				return BOBBIN_ENOMEM;
 		}
 	}
@@ -219,7 +286,9 @@ static int sum_replaced(struct log_path *path, struct bobbin_error *error)
 		struct index_node hidden = index_node(index, marker);
 		uint64_t before, shown_tokens = 0, hidden_tokens = 0;
 		rc = tokens_at(path, replaced->node, &shown, &before, &shown_tokens, error);
-		if (!rc)
+		if (replaced->attached)
+			hidden.length = 0;
+		else if (!rc)
 			rc = tokens_at(path, marker, &hidden, &before, &hidden_tokens, error);
 		tokens += (int64_t)shown_tokens - (int64_t)hidden_tokens;
 		bytes += (int64_t)shown.length - (int64_t)hidden.length;
@@ -293,7 +362,22 @@ uint32_t log_path_node(const struct log_path *path, size_t position, bool shown)
 	if (position >= path->path.count)
 		return NODE_NONE;
 	const struct replaced *replaced = shown ? replaced_at(path, position) : NULL;
-	return replaced ? replaced->node : node_at(path, position);
+	return replaced && !replaced->attached ? replaced->node : node_at(path, position);
+}
+
+uint32_t log_path_late(const struct log_path *path, size_t position, uint32_t nth)
+{
+	const struct replaced *late = attached_at(path, position, nth);
+	return late ? late->node : NODE_NONE;
+}
+
+size_t log_path_late_count(const struct log_path *path)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < path->replaced_count; i++)
+		count += path->replaced[i].attached;
+	return count;
 }
 
 void log_path_free(struct log_path *path)

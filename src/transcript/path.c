@@ -77,7 +77,7 @@ static int array_message(void *context, size_t position, struct arena *arena, st
 	return 0;
 }
 
-static const struct path_ops ARRAY_OPS = {array_item, array_id, array_message};
+static const struct path_ops ARRAY_OPS = {array_item, array_id, array_message, NULL};
 
 static bool is_marked_for(const struct message *message, struct slice call_id)
 {

@@ -11,7 +11,8 @@
  *
  * Invariants: (1) item(i).tokens_before is the sum of the tokens of the items before i, likewise bytes; (2) turn and
  * round never lie after the item; (3) a result is in the round of the assistant message whose batch it answers;
- * (4) a marked result for which the real one came late is shown as the real one.
+ * (4) a marked result for which the real one came late is shown as the real one; where none stands, the late result belongs to
+ * the item of its call: it has no position of its own, its tokens and bytes are in the item's.
  */
 #ifndef TRANSCRIPT_PATH_H
 #define TRANSCRIPT_PATH_H
@@ -29,6 +30,8 @@ struct path_item {
 	enum message_role role;
 	enum message_origin origin;
 	uint32_t calls;           /* tool calls in it */
+	uint32_t late;            /* results of them that came late and stand nowhere on the line */
+	uint32_t late_tokens;     /* theirs, part of `tokens` */
 };
 
 #define PATH_ID_BYTES 257 /* LIMIT_MESSAGE_ID_BYTES and NUL */
@@ -41,6 +44,9 @@ struct path_ops {
 	/* Reads and parses it; its bytes live in `arena`. */
 	int (*message)(void *context, size_t position, struct arena *arena, struct message *ret_message,
 		struct bobbin_error *error);
+	/* The nth of the item's late results, its id and its tokens; NULL where items have none. */
+	int (*late)(void *context, size_t position, uint32_t nth, struct arena *arena, char ret_id[PATH_ID_BYTES],
+		uint32_t *ret_tokens, struct message *ret_message, struct bobbin_error *error);
 };
 
 struct path {
@@ -67,6 +73,12 @@ static inline int path_message(const struct path *path, size_t position, struct 
 	struct message *ret_message, struct bobbin_error *error)
 {
 	return path->ops->message(path->context, position, arena, ret_message, error);
+}
+
+static inline int path_late(const struct path *path, size_t position, uint32_t nth, struct arena *arena,
+	char ret_id[PATH_ID_BYTES], uint32_t *ret_tokens, struct message *ret_message, struct bobbin_error *error)
+{
+	return path->ops->late(path->context, position, nth, arena, ret_id, ret_tokens, ret_message, error);
 }
 
 /*

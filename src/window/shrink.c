@@ -17,6 +17,21 @@
 /* Counting the text anew after each guess of its length; three are usual. */
 #define SHORTEN_TRIES_MAX 24
 
+/* What the late results of a call take when they are pointers. */
+static uint64_t late_pointers(const struct path_item *item)
+{
+	uint64_t pointers = (uint64_t)item->late * POINTER_TOKENS;
+	return pointers < item->late_tokens ? pointers : item->late_tokens;
+}
+
+/* What clearing wins with an item: its body if it is a result, else the results that came late for its calls. */
+static uint64_t clearing_gain(const struct path_item *item)
+{
+	if (item->role != ROLE_TOOL)
+		return item->late_tokens - late_pointers(item);
+	return item->tokens > POINTER_TOKENS ? item->tokens - POINTER_TOKENS : 0;
+}
+
 int planner_recent_start(const struct planner *planner, size_t *ret_start)
 {
 	uint64_t keep = planner->options->keep_recent;
@@ -71,14 +86,13 @@ static int clear_range(struct planner *planner, size_t end, uint64_t after)
 		int rc = path_item(planner->path, position - 1, &item, planner->error);
 		if (rc)
 			return rc;
-		if (item.role == ROLE_TOOL && item.tokens > POINTER_TOKENS) {
-			planner->cleared_tokens += item.tokens - POINTER_TOKENS;
-			planner->cleared_bytes += item.bytes;
+		uint64_t gain = clearing_gain(&item);
+		if (gain) {
+			planner->cleared_tokens += gain;
+			planner->cleared_bytes += item.role == ROLE_TOOL ? item.bytes : 0;
 			planner->cleared_from = position - 1;
-			shown += POINTER_TOKENS;
-		} else {
-			shown += item.tokens;
 		}
+		shown += item.tokens - gain;
 	}
 	return 0;
 }
@@ -122,10 +136,13 @@ static int results_at(
 		int rc = path_item(planner->path, position, &item, planner->error);
 		if (rc)
 			return rc;
-		if (item.role != ROLE_TOOL)
-			continue;
-		*ret_tokens += item.tokens < cap ? item.tokens : cap;
-		*ret_above += item.tokens > cap;
+		if (item.role == ROLE_TOOL) {
+			*ret_tokens += item.tokens < cap ? item.tokens : cap;
+			*ret_above += item.tokens > cap;
+		} else if (item.late) {
+			*ret_tokens += item.late_tokens <= cap ? item.late_tokens : late_pointers(&item);
+			*ret_above += item.late_tokens > cap;
+		}
 	}
 	return 0;
 }
@@ -241,6 +258,17 @@ static int shorten_result(
 	return 0;
 }
 
+/* Those that came late for a call become pointers. */
+static void shorten_late(struct planner *planner, size_t position, const struct path_item *item)
+{
+	struct window_plan *plan = planner->plan;
+	uint64_t gain = item->late_tokens - late_pointers(item);
+
+	plan->shortened[plan->shortened_count++] =
+		(struct window_shortened){.position = position, .tokens_hidden = gain};
+	planner->shortened_tokens += gain;
+}
+
 static int shorten_results(struct planner *planner, size_t round, uint64_t cap)
 {
 	struct path_item item;
@@ -252,6 +280,8 @@ static int shorten_results(struct planner *planner, size_t round, uint64_t cap)
 		if (item.role == ROLE_TOOL && item.tokens > cap &&
 			(rc = shorten_result(planner, position, &item, cap)))
 			return rc;
+		if (item.role != ROLE_TOOL && item.late_tokens > cap)
+			shorten_late(planner, position, &item);
 	}
 	return 0;
 }
@@ -267,10 +297,9 @@ static int clear_round(struct planner *planner, size_t round)
 		int rc = path_item(planner->path, position, &item, planner->error);
 		if (rc)
 			return rc;
-		if (item.role == ROLE_TOOL && item.tokens > POINTER_TOKENS) {
-			planner->cleared_tokens += item.tokens - POINTER_TOKENS;
-			planner->cleared_bytes += item.bytes;
-		}
+		uint64_t gain = clearing_gain(&item);
+		planner->cleared_tokens += gain;
+		planner->cleared_bytes += gain && item.role == ROLE_TOOL ? item.bytes : 0;
 	}
 	return 0;
 }

@@ -119,6 +119,25 @@ static struct view_message *add_message(
 	return &(*messages)[(*count)++];
 }
 
+/* What came late for the call that was read last stands right behind it, as if it had come in time. */
+static void add_late(struct view *view, struct view_message **messages, size_t *count, size_t *cap)
+{
+	const struct view_message call = (*messages)[*count - 1];
+	char id[PATH_ID_BYTES];
+
+	for (uint32_t i = 0; !view->rc && i < call.item.late; i++) {
+		struct view_message *late = add_message(view, messages, count, cap);
+		if (!late)
+			return;
+		*late = (struct view_message){
+			.item = {.role = ROLE_TOOL}, .position = call.position, .shape = call.shape};
+		view->rc = path_late(view->path, call.position, i, &view->arena, id, &late->item.tokens, &late->message,
+			view->error);
+		if (!view->rc && !(late->late_id = arena_copy(&view->arena, id, strlen(id))))
+			view_fail(view, BOBBIN_ENOMEM);
+	}
+}
+
 /* Reads the messages of the next run; 0 of them at the end or after a failure. */
 static size_t read_run(struct view *view, struct view_message **ret_messages)
 {
@@ -134,10 +153,10 @@ static size_t read_run(struct view *view, struct view_message **ret_messages)
 			break;
 		if (!(message = add_message(view, &messages, &count, &cap)))
 			break;
-		message->item = item;
-		message->position = position;
-		message->shape = shape;
+		*message = (struct view_message){.item = item, .position = position, .shape = shape};
 		view->rc = path_message(view->path, position, &view->arena, &message->message, view->error);
+		if (!view->rc && item.late)
+			add_late(view, &messages, &count, &cap);
 		view->position++;
 	}
 	*ret_messages = messages;

@@ -93,6 +93,7 @@ struct view_message {
 	struct path_item item;
 	size_t position;
 	enum window_shape shape;
+	const char *late_id; /* of a result that came late and has no position: `position` is its call's; else NULL */
 };
 
 /* view_mend.c */
@@ -107,7 +108,7 @@ void view_result_parts(
 void view_add_image(struct view *view, const struct view_message *message, const struct block *block,
 	struct view_list *list);
 /* "[image; recall m7]" and the like, in the arena. */
-struct slice view_pointer(struct view *view, size_t position, const char *before);
+struct slice view_pointer(struct view *view, const struct view_message *message, const char *before);
 
 /* view_image.c: false if no provider takes it. */
 bool view_image_read(struct view *view, const struct block *block, struct view_image *ret_image);

@@ -199,7 +199,7 @@ static void add_assistant_block(struct view *view, const struct view_message *me
 		add_server(view, message, block, from, list);
 		break;
 	case BLOCK_IMAGE:
-		view_add_literal(view, list, view_pointer(view, message->position, "image"), joined);
+		view_add_literal(view, list, view_pointer(view, message, "image"), joined);
 		view->report->images_hidden++;
 		break;
 	case BLOCK_UNKNOWN:

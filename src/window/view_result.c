@@ -32,30 +32,33 @@ static struct slice keep(struct view *view, struct buffer *text)
 	return (struct slice){"", 0};
 }
 
-static void add_id(struct view *view, size_t position, struct buffer *text)
+static void add_id(struct view *view, const struct view_message *message, struct buffer *text)
 {
 	char id[PATH_ID_BYTES];
+	size_t position = message->position;
 
-	if (!view->rc && !(view->rc = path_id(view->path, position, id, view->error)))
+	if (message->late_id)
+		buffer_add_text(text, message->late_id);
+	else if (!view->rc && !(view->rc = path_id(view->path, position, id, view->error)))
 		buffer_add_text(text, id);
 }
 
-struct slice view_pointer(struct view *view, size_t position, const char *before)
+struct slice view_pointer(struct view *view, const struct view_message *message, const char *before)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_MESSAGE_ID_BYTES + 256);
 
 	buffer_addf(&text, "[%s; recall ", before);
-	add_id(view, position, &text);
+	add_id(view, message, &text);
 	buffer_add_char(&text, ']');
 	return keep(view, &text);
 }
 
-static void add_pointer(struct view *view, size_t position, uint64_t tokens, struct buffer *text)
+static void add_pointer(struct view *view, const struct view_message *message, uint64_t tokens, struct buffer *text)
 {
 	buffer_add_text(text, "[… ");
 	add_grouped(text, tokens);
 	buffer_add_text(text, " tokens; recall ");
-	add_id(view, position, text);
+	add_id(view, message, text);
 	buffer_add_char(text, ']');
 }
 
@@ -71,7 +74,7 @@ static void add_shortened(struct view *view, const struct view_message *message,
 			buffer_truncate(&text, utf8_truncate(text.data, text.len, bytes));
 		buffer_add_char(&text, '\n');
 	}
-	add_pointer(view, message->position, hidden, &text);
+	add_pointer(view, message, hidden, &text);
 	view_add_literal(view, list, keep(view, &text), true);
 }
 
@@ -89,7 +92,7 @@ void view_add_image(struct view *view, const struct view_message *message, const
 	struct view_image image;
 
 	if (message->position < view->plan->images_from) {
-		view_add_literal(view, list, view_pointer(view, message->position, "image"), true);
+		view_add_literal(view, list, view_pointer(view, message, "image"), true);
 		view->report->images_hidden++;
 	} else if (view_image_read(view, block, &image)) {
 		struct view_block *added = view_add(view, list);
@@ -100,7 +103,7 @@ void view_add_image(struct view *view, const struct view_message *message, const
 		}
 	} else if (!view->rc) {
 		view_add_literal(view, list,
-			view_pointer(view, message->position, "an image no provider would read"), true);
+			view_pointer(view, message, "an image no provider would read"), true);
 		view_lose(view, message->position, "an image that is damaged or of an unknown type");
 	}
 }
@@ -140,7 +143,12 @@ void view_result_parts(
 	before = list->count;
 	if (message->shape == WINDOW_SHORTENED)
 		shortened = find_shortened(view->plan, message->position);
-	if (shortened)
+	/* The late results of one call share the cap, so each is shown whole or pointed to. */
+	if (message->late_id && (shortened || message->shape == WINDOW_CLEARED) && message->item.tokens > POINTER_TOKENS)
+		add_shortened(view, message, 0, message->item.tokens, list);
+	else if (message->late_id)
+		add_whole(view, message, list);
+	else if (shortened)
 		add_shortened(view, message, shortened->bytes, shortened->tokens_hidden, list);
 	else if (message->shape == WINDOW_CLEARED && message->item.tokens > POINTER_TOKENS)
 		add_shortened(view, message, 0, message->item.tokens, list);

@@ -145,7 +145,7 @@ static int count_message(void *context, size_t position, struct arena *arena, st
 	return path_message(scene->inner, position, arena, ret_message, error);
 }
 
-static const struct path_ops COUNTING = {count_item, count_id, count_message};
+static const struct path_ops COUNTING = {count_item, count_id, count_message, NULL};
 
 int scene_try(struct scene *scene, const struct window_options *options, struct bobbin_error *error)
 {

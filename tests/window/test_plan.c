@@ -654,7 +654,7 @@ static int even_id(void *context, size_t position, char ret_id[PATH_ID_BYTES], s
 
 static void planning__asks_for_log_n_items(void **state)
 {
-	static const struct path_ops ops = {even_item, even_id, NULL};
+	static const struct path_ops ops = {even_item, even_id, NULL, NULL};
 	static const size_t counts[] = {1000, 10000, 100000, 1000000};
 	uint64_t asked[4];
 	struct window_options options = WINDOW_OPTIONS_INIT;
