@@ -93,7 +93,9 @@ const struct command commands[] = {
 		"and nothing is run. A second caller waits for the first. If it was killed in between, the "
 		"outcome is unknown and it is not run again (exit code 4), unless --check CMD can tell whether "
 		"it happened, or --retry-safe says that twice does no harm (then a failure is tried again too). "
-		"The exit code is that of CMD. Records are kept for ever. KEY is yours: run_42:send_digest.",
+		"The exit code is that of CMD; if CMD can end with 4 itself, `bobbin actions show KEY` tells: its state is "
+		"unknown, or failed. A failure is recorded, too: only --retry-safe or another KEY tries again. Of the output "
+		"60 MiB are recorded. Records are kept for ever. KEY is yours: run_42:send_digest.",
 		"check retry-safe", 2, -1, command_once},
 	{"occurrence", "occurrence ROUTINE --daily HH:MM --zone ZONE", "whether a daily routine is due, and its key",
 		"Prints ROUTINE:DATE, the same for all who ask until the next one is due; with `bobbin once` one of them "

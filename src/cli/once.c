@@ -69,10 +69,13 @@ static void end_piece(struct recording *recording)
 
 static void record_output(struct recording *recording, char stream, const char *data, size_t len)
 {
-	if (recording->len + len > RECORDED_MAX) {
-		recording->cut = true;
+	/* What follows a place that is missing is not recorded either: it would look like one with it. */
+	size_t room = recording->cut || recording->len + HEAD_BYTES > RECORDED_MAX ? 0 : RECORDED_MAX - recording->len - HEAD_BYTES;
+	recording->cut = recording->cut || len > room;
+	if (len > room)
+		len = room;
+	if (!len)
 		return;
-	}
 	if (!recording->piece || recording->stream != stream) {
 		end_piece(recording);
 		record_bytes(recording, "out 000000000\n", HEAD_BYTES);
@@ -357,11 +360,31 @@ static int report(const struct once *once)
 		print_action_json(info, once->replayed ? 1 : 0);
 	else if (once->replayed)
 		print_result(info);
-	if (once->replayed)
-		note(once->arguments, "%s was %s %s%s%s: this is the recorded result, nothing was run",
-			info->key, info->state == BOBBIN_ACTION_DONE ? "done" : "tried, and failed,",
-			time_ago(info->ended_ns), *info->reference ? ", as " : "", info->reference);
+	if (once->replayed) {
+		bool failed = info->state == BOBBIN_ACTION_FAILED;
+		note(once->arguments, "%s was %s %s%s%s: this is the recorded result, nothing was run%s%s%s",
+			info->key, failed ? "tried, and failed," : "done", time_ago(info->ended_ns),
+			*info->reference ? ", as " : "", info->reference, *info->note ? " (" : "", info->note, *info->note ? ")" : "");
+		if (failed)
+			note(once->arguments, "to try again: bobbin once %s --retry-safe -- CMD, if twice does no harm; else another KEY",
+				info->key);
+	}
 	return info->state == BOBBIN_ACTION_UNKNOWN ? EXIT_CONFLICT : exit_of(info);
+}
+
+/* What the exit code does not say; "" if that is all. */
+static void describe_end(const struct recording *recording, int signal_number, char *out, size_t size)
+{
+	char lost[64] = "";
+
+	if (recording->failed)
+		snprintf(lost, sizeof lost, "there was no memory to record its output");
+	else if (recording->cut)
+		snprintf(lost, sizeof lost, "output beyond %zu MiB was not recorded", RECORDED_MAX >> 20);
+	if (signal_number)
+		snprintf(out, size, "the command was killed by signal %d%s%s", signal_number, *lost ? "; " : "", lost);
+	else
+		snprintf(out, size, "%s", lost);
 }
 
 /* Runs what must run once and records how it ended. */
@@ -386,13 +409,8 @@ static int run(struct once *once)
 	bool killed = WIFSIGNALED(child.status);
 	int exit_code = killed ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
 	set_exit(&recording, exit_code);
-	char note_text[128] = "";
-	if (killed)
-		snprintf(note_text, sizeof note_text, "the command was killed by signal %d",
-			WTERMSIG(child.status));
-	else if (recording.cut)
-		snprintf(note_text, sizeof note_text, "output beyond %zu MiB was not recorded",
-			RECORDED_MAX >> 20);
+	char note_text[128];
+	describe_end(&recording, killed ? WTERMSIG(child.status) : 0, note_text, sizeof note_text);
 	char *reference = exit_code == 0 ? reference_of(&recording) : NULL;
 	code = bobbin_action_end(once->action,
 		killed		 ? BOBBIN_ACTION_UNKNOWN
@@ -408,6 +426,9 @@ static int run(struct once *once)
 			exit_code, bobbin_action_info(once->action)->key);
 		return EXIT_FAILED;
 	}
+	if (*note_text && !killed)
+		note(once->arguments, "%s: %s; whoever comes again with this key gets what was", bobbin_action_info(once->action)->key,
+			note_text);
 	if (killed && !once->arguments->quiet)
 		complain("%s; whether it did its work is unknown: bobbin actions settle %s", note_text, bobbin_action_info(once->action)->key);
 	return report(once);

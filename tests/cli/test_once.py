@@ -143,4 +143,20 @@ with Scratch() as scratch:
     equal(set(results), {(b"email_918\n", 0)}, "f1: 50 processes with one key all get the result")
     equal(effects(scratch), 1, "f1: of one effect")
 
+# More output than is recorded: said when it runs, and whenever it is replayed; what was recorded is one piece.
+with Scratch() as scratch:
+    words = ("long", "--", "sh", "-c", "head -c 70000000 /dev/zero; echo end; echo small >&2")
+    for replayed in (False, True):
+        process = start(scratch, *words)
+        out, err = process.communicate(timeout=120)
+        ok(process.returncode == 0 and b"output beyond 60 MiB was not recorded" in err, "what was not recorded is said", err[-300:])
+        equal(out.endswith(b"end\n"), not replayed, "the first run passes on all of it, a replay only what comes before the gap")
+    ok(60 << 20 >= len(out) > (60 << 20) - 100 and b"small" not in err, "a replay has up to 60 MiB", len(out), err[-200:])
+    code, out, err = once(scratch, "short", "--", "sh", "-c", "exit 4")
+    code, out, err = once(scratch, "short", "--", "sh", "-c", "exit 4")
+    ok(code == 4 and "--retry-safe" in err, "a failure that is replayed says how to try again", code, err)
+    equal(state(scratch, "short"), "failed", "a command's own 4 is told from unknown by the state")
+    code, out, err = once(scratch, "short", "--retry-safe", "--", "sh", "-c", "exit 4")
+    ok(code == 4 and "nothing was run" not in err, "and so it is", code, err)
+
 done()
