@@ -1232,7 +1232,8 @@ struct bobbin_fact_added {
 BOBBIN_API int bobbin_memory_add(bobbin_memory *memory, const char *text, size_t len,
 	const struct bobbin_fact_options *options, struct bobbin_fact_added *ret_added, struct bobbin_error *error);
 
-/* Gives a fact the text that it should have had; the old one does not come back out of its messages. Times and sources stay.
+/* Gives a fact the text that it should have had; the old one does not come back out of its messages, and what was read out of it
+ * (when it expires, its relation) is read anew. When it was said and its sources stay.
  * BOBBIN_ENOTFOUND; BOBBIN_EEXIST if another fact says that. */
 BOBBIN_API int bobbin_memory_correct(bobbin_memory *memory, uint64_t number, const char *text, size_t len,
 	struct bobbin_error *error);

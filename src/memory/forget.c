@@ -4,6 +4,7 @@
  */
 #include "base/alloc.h"
 #include "memory/change.h"
+#include "memory/judge.h"
 
 static int bury_one(struct memory *memory, const struct fact_row *row, const char *session, const char *message,
 	int64_t now_ns, struct bobbin_error *error)
@@ -87,6 +88,26 @@ int memory_forget(struct memory *memory, uint64_t number, struct bobbin_error *e
 	return code;
 }
 
+/* What was read out of the old words goes with them: when it expires, and what it is a fact about. What was said beside them,
+ * by --expires or --relation, stays. */
+static int read_anew(struct fact_row *row, struct slice text, struct arena *arena, struct bobbin_error *error)
+{
+	struct judgement before, now;
+	int code = judge(row->text, row->said_ns, &before, error);
+
+	if (code == 0)
+		code = judge(text, row->said_ns, &now, error);
+	if (code < 0)
+		return code;
+	if (!row->expires_ns || before.expires_ns)
+		row->expires_ns = now.expires_ns;
+	if (!row->relation.len || !slice_is(row->relation, before.relation))
+		return 0;
+	row->relation.len = strlen(now.relation);
+	row->relation.data = arena_copy(arena, now.relation, row->relation.len);
+	return row->relation.data ? 0 : error_set(error, BOBBIN_ENOMEM, "correcting a fact: out of memory");
+}
+
 static int correct(struct memory *memory, uint64_t number, struct slice text, struct arena *arena,
 	struct bobbin_error *error)
 {
@@ -108,6 +129,8 @@ static int correct(struct memory *memory, uint64_t number, struct slice text, st
 	code = memcmp(key, row.key, SHA256_BYTES) == 0 ? 0 : bury(memory, &row, error);
 	if (code == 0)
 		code = index_drop(memory, &row, error);
+	if (code == 0)
+		code = read_anew(&row, text, arena, error);
 	row.text = text;
 	row.context = (struct slice){"", 0}; /* it was said around what was wrong */
 	memcpy(row.key, key, SHA256_BYTES);

@@ -352,6 +352,37 @@ static void a_correction_reaches_the_index_and_keeps_sources(void **state)
 	world_close(&world);
 }
 
+/* 2026-11-30 12:00 UTC, a day before the next one begins. */
+#define NOON_NS (INT64_C(1796040000) * 1000000000)
+
+static void a_correction_takes_along_what_was_read_out_of_the_old_words(void **state)
+{
+	struct world world;
+	struct fact *facts;
+	(void)state;
+
+	world_open(&world);
+	struct memory *memory = open_memory(&world, "ana");
+	struct fact_new fact = {.text = SLICE_LITERAL("The weather is nice today."), .relation = SLICE_LITERAL("lives"),
+		.said_ns = NOON_NS, .expires_ns = NOON_NS + INT64_C(43200) * 1000000000};
+	struct fact_report report;
+	assert_int_equal(memory_add(memory, &fact, &report, &world.error), 0);
+	assert_int_equal(memory_correct(memory, report.number, slice_of("My dog is called Max."), &world.error), 0);
+	assert_int_equal(search(&world, memory, "dog", 5, &facts), 1);
+	assert_int_equal(facts[0].expires_ns, 0);
+	assert_string_equal(facts[0].relation, "lives"); /* said beside it, as no words of it are about that */
+
+	/* When it expires was said beside the words. */
+	fact.text = SLICE_LITERAL("My cat is called Tom.");
+	fact.relation = SLICE_LITERAL("");
+	assert_int_equal(memory_add(memory, &fact, &report, &world.error), 0);
+	assert_int_equal(memory_correct(memory, report.number, slice_of("My cat is called Tim."), &world.error), 0);
+	assert_int_equal(search(&world, memory, "cat", 5, &facts), 1);
+	assert_int_equal(facts[0].expires_ns, fact.expires_ns);
+	memory_close(memory);
+	world_close(&world);
+}
+
 static struct fact_report propose(struct memory *memory, const char *text, const char *message)
 {
 	struct fact_new fact = {.text = slice_of(text), .session = SLICE_LITERAL("s1"), .message = slice_of(message)};
@@ -551,6 +582,7 @@ int main(void)
 		cmocka_unit_test(of_two_hundred_preferences_the_right_ones_are_found_and_at_most_five),
 		cmocka_unit_test(the_only_fact_is_found_and_so_are_chinese_and_japanese_words_of_two_characters),
 		cmocka_unit_test(a_correction_reaches_the_index_and_keeps_sources),
+		cmocka_unit_test(a_correction_takes_along_what_was_read_out_of_the_old_words),
 		cmocka_unit_test(what_a_model_proposes_waits_for_the_person),
 		cmocka_unit_test(a_proposal_without_memory_changes_nothing),
 		cmocka_unit_test(an_add_without_memory_or_disk_adds_nothing),
