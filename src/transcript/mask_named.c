@@ -14,6 +14,7 @@
 #define NAME_BYTES_MAX 64
 #define GAP_BYTES_MAX 12 /* blanks, quotes and backslashes between name and value */
 #define LINE_BACK_MAX 200
+#define SETTING_BYTES_MIN 8 /* of a password in letters and digits that a small name sets */
 
 /* ---- Names ------------------------------------------------------------------------------------------------
  */
@@ -365,11 +366,15 @@ static bool match_value(struct mask_scan *scan, struct slice name, enum mask_nam
 	const char *fragment = place == MASK_URL ? memchr(scan->text + start, '#', end - start) : NULL;
 	if (fragment)
 		end = (size_t)(fragment - scan->text);
+	size_t said = end;
 	if (!quoted) /* the end of a sentence */
 		while (end > start && strchr(".:!?", scan->text[end - 1]))
 			end--;
 	if (!mask_is_drawn(class, scan->text + start, end - start, place))
 		return false;
+	/* PASSWORD=Tr0ub4dor!: nobody knows whose it is, and a secret that is shown but for its end is shown. */
+	while (class == MASK_PASSWORD && scan->text[start - 1] == '=' && end < said && strchr("!?", scan->text[end]))
+		end++;
 	*ret_span = (struct mask_span){start, end, kind_of(class, name)};
 	return true;
 }
@@ -386,6 +391,33 @@ static char before_name(const struct mask_scan *scan, const struct name *name)
 	return at > scan->floor ? scan->text[at - 1] : 0;
 }
 
+static bool is_alnum(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* password=hunter2secret, a line or a word of its own: not an argument of a call, no name and no number of one. */
+static bool is_plain_setting(const struct mask_scan *scan, const struct name *name, size_t start)
+{
+	size_t before = name->start, end = start;
+	unsigned inside = 0, digits = 0;
+
+	while (before > scan->floor && scan->text[before - 1] == ' ')
+		before--;
+	if (before > scan->floor && (before == name->start ? scan->text[before - 1] != '\n' : strchr("(,", scan->text[before - 1]) != NULL))
+		return false;
+	for (; end < scan->len && is_alnum((unsigned char)scan->text[end]); end++) {
+		bool digit = scan->text[end] >= '0' && scan->text[end] <= '9';
+		digits += digit;
+		inside += !digit && end > start && scan->text[end - 1] >= '0' && scan->text[end - 1] <= '9';
+	}
+	if (end - start < SETTING_BYTES_MIN || !(inside || digits > 1))
+		return false;
+	while (end < scan->len && strchr(".!?", scan->text[end]))
+		end++;
+	return end == scan->len || scan->text[end] == ' ' || scan->text[end] == '\n';
+}
+
 /* NAME=value, without blanks, in capitals or in the middle of something else than code. */
 static bool is_setting(const struct mask_scan *scan, const struct name *name, size_t at, size_t start)
 {
@@ -395,7 +427,7 @@ static bool is_setting(const struct mask_scan *scan, const struct name *name, si
 		return true;
 	for (size_t i = 0; i < name->text.len; i++)
 		if (name->text.data[i] >= 'a' && name->text.data[i] <= 'z')
-			return false;
+			return is_plain_setting(scan, name, start);
 	return true;
 }
 

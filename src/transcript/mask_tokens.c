@@ -61,7 +61,7 @@ static const struct rule RULES[] = {
 	{"npm_", SET_ALNUM, 36, 36, RULE_MIXED, "npm token"},
 	{"ntn_", SET_ALNUM, 40, 0, RULE_MIXED, "notion token"},
 	{"pplx-", SET_ALNUM, 40, 0, RULE_MIXED, "perplexity api key"},
-	{"pypi-AgE", SET_TOKEN, 40, 0, RULE_MIXED, "pypi token"},
+	{"pypi-AgE", SET_TOKEN, 16, 0, RULE_MIXED, "pypi token"},
 	{"r8_", SET_ALNUM, 37, 0, RULE_MIXED, "replicate token"},
 	{"rk_live_", SET_ALNUM, 16, 0, RULE_MIXED, "stripe key"},
 	{"rk_test_", SET_ALNUM, 16, 0, RULE_MIXED, "stripe key"},
