@@ -899,6 +899,7 @@ struct bobbin_hit {
 	double score;        /* 1 and above: the words stand in it as they are; below: some of them */
 	const char *excerpt; /* around the first match */
 	size_t excerpt_len;
+	const char *name;    /* the id as bobbin_short_id gives it */
 };
 
 /* Messages that were found. */
@@ -937,6 +938,7 @@ struct bobbin_match {
 	const char *excerpt; /* around the first hit; NUL-terminated */
 	size_t excerpt_len;
 	size_t hit_start, hit_len; /* bytes of the excerpt; a hit of more than its length is cut */
+	const char *name;    /* the id as bobbin_short_id gives it */
 };
 
 /* A search, going on. */

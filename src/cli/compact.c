@@ -210,13 +210,15 @@ static void print_hit(const struct arguments *arguments, const struct bobbin_hit
 		putchar('{');
 		print_json_member("id", hit->id);
 		putchar(',');
+		print_json_member("name", hit->name);
+		putchar(',');
 		print_json_member("role", hit->role);
 		printf(",\"score\":%.3f,\"excerpt\":", hit->score);
 		print_json_string(hit->excerpt, hit->excerpt_len);
 		puts("}");
 		return;
 	}
-	printf("%s%s%s %s\n", paint(BOLD), visible(hit->id), paint(PLAIN), hit->role);
+	printf("%s%s%s %s\n", paint(BOLD), visible(hit->name), paint(PLAIN), hit->role);
 	print_wrapped(hit->excerpt, hit->excerpt_len, 2);
 }
 
@@ -231,6 +233,28 @@ static char *query_of(const struct arguments *arguments, int first)
 	if (out)
 		fclose(out);
 	return text;
+}
+
+/* "m17", "m17-m20": what is so called and not there is no word that nothing matches. The number's end, or NULL. */
+static const char *name_end(const char *text)
+{
+	size_t digits = *text == 'm' ? strspn(text + 1, "0123456789") : 0;
+	return digits ? text + 1 + digits : NULL;
+}
+
+static void say_nothing_found(const struct arguments *arguments, bobbin_session *session, const char *query)
+{
+	static const char dash[] = "–";
+	const char *after = name_end(query), *second = NULL;
+	if (after && *after)
+		second = strncmp(after, dash, strlen(dash)) == 0 ? after + strlen(dash) : *after == '-' ? after + 1 : query;
+	const char *id = bobbin_session_info(session)->id;
+	if (after && !second)
+		note(arguments, "there is no message %s in session %s", query, id);
+	else if (after && name_end(second) && !*name_end(second) && second != query)
+		note(arguments, "there are no messages %s in session %s", query, id);
+	else
+		note(arguments, "nothing in this session matches \"%s\"", visible_beginning(query));
 }
 
 int command_recall(const struct arguments *arguments)
@@ -252,7 +276,7 @@ int command_recall(const struct arguments *arguments)
 			print_hit(arguments, hit);
 		bobbin_recall_free(found);
 		if (!count)
-			note(arguments, "nothing in this session matches \"%s\"", visible_beginning(query));
+			say_nothing_found(arguments, session, query);
 		rc = count ? EXIT_DONE : EXIT_NO;
 	}
 	free(query);

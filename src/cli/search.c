@@ -30,6 +30,8 @@ static void print_match_json(const struct bobbin_match *match)
 	putchar(',');
 	print_json_member("id", match->id);
 	putchar(',');
+	print_json_member("name", match->name);
+	putchar(',');
 	print_json_member("role", match->role);
 	putchar(',');
 	print_json_member("ts", match->time);
@@ -102,7 +104,7 @@ static void print_time(const char *time)
 
 static void print_match(const struct bobbin_match *match)
 {
-	printf("%s%s %s%s  %s%s", paint(BOLD), match->session, visible(match->id), paint(PLAIN), match->role,
+	printf("%s%s %s%s  %s%s", paint(BOLD), match->session, visible(match->name), paint(PLAIN), match->role,
 		paint(DIM));
 	print_time(match->time);
 	if (match->hits > 1)

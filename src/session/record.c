@@ -115,7 +115,20 @@ static int add_segment(const struct path *path, const struct segment *segment,
 	return buffer_error(json) ? buffer_error(json) : buffer_error(text);
 }
 
-/* Every segment's record by rules, made now: the same bytes as the logged ones,
+/* Sources are messages of the segment, counted from its first: they become what the line calls them. */
+static int name_sources(const struct path *path, size_t from, struct compact_record *record, struct bobbin_error *error)
+{
+	for (size_t i = 0; i < record->count; i++) {
+		struct compact_item *item = &record->items[i];
+		for (uint32_t at = 0; at < item->source_count; at++)
+			item->sources[at].place += (uint32_t)from;
+		if (item->proof.place != SOURCE_NOWHERE)
+			item->proof.place += (uint32_t)from;
+	}
+	return compact_record_name(record, path, error);
+}
+
+/* Every segment's record by rules, made now: the same items as the logged ones,
  * for there is nothing but the raw messages. */
 static int each_segment(
 	struct reader *reader, struct buffer *text, struct buffer *json, struct bobbin_error *error)
@@ -138,6 +151,8 @@ static int each_segment(
 		rc = derive_input_read(path, segment.from, segment.to, &arena, &input, error);
 		if (!rc)
 			rc = rules_deriver.derive(rules_deriver.context, &input, &record, error);
+		if (!rc)
+			rc = name_sources(path, segment.from, &record, error);
 		if (!rc)
 			rc = add_segment(path, &segment, &record, text, json, first, error);
 		first = false;

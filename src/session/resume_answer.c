@@ -194,7 +194,7 @@ static int add_earlier(struct call *call, bobbin_recall *found)
 	const struct bobbin_hit *hit;
 
 	for (size_t i = 0; (hit = bobbin_recall_get(found, i)); i++) {
-		buffer_addf(&call->text, "[%s, %s] ", hit->id, hit->role);
+		buffer_addf(&call->text, "[%s, %s] ", hit->name, hit->role);
 		buffer_add(&call->text, hit->excerpt, hit->excerpt_len);
 		buffer_add_char(&call->text, '\n');
 	}

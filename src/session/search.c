@@ -63,7 +63,7 @@ struct bobbin_search {
 	size_t block_len;
 
 	struct bobbin_match match;
-	char message_id[PATH_ID_BYTES];
+	char message_id[PATH_ID_BYTES], message_name[PATH_ID_BYTES];
 	struct buffer excerpt;
 };
 
@@ -280,12 +280,15 @@ static int fill_match(bobbin_search *search, uint32_t node, const struct message
 
 	if (!rc)
 		rc = log_node_id(search->log, node, search->message_id, error);
+	if (!rc)
+		rc = log_short_id(search->log, node, search->message_name, error);
 	if (rc)
 		return rc;
 	if (json_get(&message->record, "ts", &ts) && ts.type == JSON_STRING)
 		time = json_string_content(&ts, &search->arena);
 	*match = (struct bobbin_match){.session = log_info(search->log)->id,
 		.id = search->message_id,
+		.name = search->message_name,
 		.role = message_role_text(message->role),
 		.seq = info.seq,
 		.on_line = is_shown(search->log, node, &info),

@@ -45,7 +45,7 @@ static int run_recall(struct call *call)
 	if (rc < 0)
 		return rc;
 	for (; (hit = bobbin_recall_get(found, count)); count++) {
-		buffer_addf(&call->out, "[%s, %s] ", hit->id, hit->role);
+		buffer_addf(&call->out, "[%s, %s] ", hit->name, hit->role);
 		buffer_add(&call->out, hit->excerpt, hit->excerpt_len);
 		buffer_add_char(&call->out, '\n');
 	}

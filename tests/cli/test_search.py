@@ -214,4 +214,26 @@ if TRANSCRIPTS:
         equal(wrong, [], "in real transcripts, too")
 else:
     skip("real transcripts", "BOBBIN_TRANSCRIPTS is not set")
+# A message that its client gave a long id is called as records and windows call it; --json has the id, too.
+with Scratch() as scratch:
+    long = "af982522-8f0c-4a59-9cf4-0d1f3a0c6a11"
+    scratch.append("main", {"role": "user", "content": "hello"}, {"role": "assistant", "content": "needle", "id": long})
+    equal(scratch.run("search", "needle").text.split()[:2], ["main", "m2"], "search says its short name")
+    equal(scratch.run("recall", "main", "needle").text.split()[0], "m2", "and so does recall")
+    equal(scratch.run("recall", "main", "m2").text.split()[0], "m2", "also when it was asked for by it")
+    for row in scratch.run("search", "needle", "--json").rows + scratch.run("recall", "main", "needle", "--json").rows:
+        equal((row["id"], row["name"]), (long, "m2"), "--json has both")
+    equal(scratch.run("recall", "main", "m9999").errors, "there is no message m9999 in session main\n", "a name that nobody has")
+    equal(scratch.run("recall", "main", "m2-m9999").errors, "there are no messages m2-m9999 in session main\n", "or a range")
+    ok("nothing in this session matches" in scratch.run("recall", "main", "m99x").errors, "is no word")
+    # Segments of a few bytes: their sources are messages of the line, not of the segment.
+    for at in range(6):
+        scratch.append("rules", {"role": "user", "content": f"Never delete the folder backup{at}. " + "x" * 4000},
+                       {"role": "assistant", "content": "ok " * 1000})
+    rows = scratch.run("record", "rules", "--segments", "--json").rows[0]
+    cited = [(item["text"], item["from"]) for row in rows for item in row["record"].get("constraints", [])]
+    equal(cited, [(f"Never delete the folder backup{at}.", [f"m{2 * at + 1}"]) for at in range(6)], "sources of segments are named as messages")
+    ok("[user m11]" in scratch.run("record", "rules", "--segments").text, "in their text, too",
+       scratch.run("record", "rules", "--segments").text[-300:])
+
 done()
