@@ -236,7 +236,7 @@ int command_cost(const struct arguments *arguments)
 
 /* ---- tree ---- */
 
-#define TREE_DEPTH_SHOWN 12 /* deeper levels say how deep they are instead of moving to the right */
+#define TREE_DEPTH_SHOWN 8 /* deeper levels say how deep they are instead of moving to the right */
 
 /* Which ancestors still have siblings to come, so that their lines are drawn on. */
 static void print_branches(const struct bobbin_tree_node *node, bool *open)
@@ -267,8 +267,6 @@ static void origin_text(const struct bobbin_tree_node *node, char *out, size_t s
 		snprintf(out + len, size - len, "  repair of %s", visible(info->repaired_from));
 }
 
-#define TITLE_COLUMNS 24
-
 static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 {
 	const struct bobbin_session_info *info = row->node->session;
@@ -285,7 +283,7 @@ static void print_tree_node(const struct bobbin_cost_row *row, bool *open)
 	size_t room = (size_t)output_columns() > used + 8 ? (size_t)output_columns() - used : 0;
 	if (*info->title && room) {
 		fputs("  ", stdout);
-		print_line_of(info->title, strlen(info->title), room < TITLE_COLUMNS ? room : TITLE_COLUMNS);
+		print_line_of(info->title, strlen(info->title), room);
 	}
 	if (info->damaged) {
 		printf("  %s", paint(RED));

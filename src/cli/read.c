@@ -162,7 +162,7 @@ static void print_info(const struct bobbin_session_info *info)
 {
 	printf("%s%-20s%s %17s  %s", paint(BOLD), info->id, paint(PLAIN), messages_text(info),
 		time_ago(info->updated_ns));
-	size_t used = 52 + (strlen(info->id) > 20 ? strlen(info->id) - 20 : 0);
+	size_t used = 54 + (strlen(info->id) > 20 ? strlen(info->id) - 20 : 0);
 	/* A title of a few letters says nothing; damage is said whatever it takes. */
 	size_t left = (size_t)output_columns() > used + 10 ? (size_t)output_columns() - used : 0;
 	size_t room = left || !info->damaged ? left : 40;

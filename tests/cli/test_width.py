@@ -72,6 +72,20 @@ with Scratch() as scratch:
     check(scratch, "doctor", "--repair")
     check(scratch, "backup", "copy")
 
+# Long titles, and forks of forks: what is a list has one line for each, and uses it.
+with Scratch() as scratch:
+    title = "a title of many words " * 8
+    scratch.append("main", {"role": "user", "content": "hello"})
+    last = "main"
+    for at in range(120):
+        last = scratch.run("fork", last, "1", "--title", title, "--json").json["id"]
+    for words in (["list"], ["tree"]):
+        result = check(scratch, *words)
+        wide = [line for line in result.text.splitlines() if columns(line) > 80]
+        ok(not wide, f"{words[0]} is no wider", *wide[:3])
+        longest = max(columns(line) for line in result.text.splitlines()[1:9])
+        ok(longest >= 78, f"a title in {words[0]} has what is left of the line", longest)
+
 # A program that reads it gets whole lines.
 with Scratch() as scratch:
     scratch.write("two.json", "[\n{}]\n[\n{}]\n")
