@@ -434,6 +434,45 @@ static int drop(struct course *course, const char *id)
 	return 0;
 }
 
+/* The session whose meta file it is, or none. */
+static bool is_meta(const char *name, char ret_id[LIMIT_SESSION_ID_BYTES + 1])
+{
+	static const char ending[] = ".meta.json";
+	const size_t ending_len = sizeof(ending) - 1;
+	size_t len = strlen(name);
+
+	if (len <= ending_len || len - ending_len > LIMIT_SESSION_ID_BYTES || strcmp(name + len - ending_len, ending) != 0)
+		return false;
+	memcpy(ret_id, name, len - ending_len);
+	ret_id[len - ending_len] = 0;
+	return id_is_session(slice_of(ret_id));
+}
+
+static bool is_there(struct course *course, const char *id, const char *ending)
+{
+	const struct store *target = course->backup.target;
+	struct file_info info;
+	const char *name = put_together(course, id, ending);
+
+	return !name || target->platform->info_at(target->platform->context, target->dir, name, &info) != -ENOENT;
+}
+
+/* Meta files of logs that did not come: the session was deleted between the one and the other, now or in an earlier backup.
+ * What else may lie there is not only bobbin's to make anew. */
+static int drop_lone_meta(struct course *course)
+{
+	const struct store *target = course->backup.target;
+	struct file_names names = {0};
+	char id[LIMIT_SESSION_ID_BYTES + 1];
+	int rc = file_names_read(target->platform, target->dir, course->work, &names, course->error);
+
+	for (size_t at = 0; !rc && at < names.len; at += strlen(names.data + at) + 1)
+		if (is_meta(names.data + at, id) && !is_there(course, id, STORE_LOG_SUFFIX) && !is_there(course, id, COPY_SUFFIX))
+			target->platform->unlink_at(target->platform->context, target->dir, names.data + at, 0);
+	mem_free(names.data);
+	return rc;
+}
+
 static const struct member *find_member(const struct member *sorted, size_t count, const char *id)
 {
 	const struct member wanted = {.id = id};
@@ -463,7 +502,7 @@ static int drop_gone(struct course *course)
 		rc = drop(course, there[i].id);
 		course->backup.counts->removed += !rc;
 	}
-	return rc;
+	return rc ? rc : drop_lone_meta(course);
 }
 
 /* ---- Looking at it again ---------------------------------------------------------------------------------

@@ -181,6 +181,28 @@ static void the_next_backup__copies_what_came_since_and_takes_out_what_is_delete
 	world_close(&world);
 }
 
+/* A session that is deleted while a backup is made may leave there what was copied before its log. */
+static void what_lies_beside_no_log__is_taken_out_by_the_next(void **state)
+{
+	static const char *const LEFT[] = {"gone.meta.json", "x.meta.json"};
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	scene(&world);
+	back_up(&world);
+	for (size_t i = 0; i < sizeof(LEFT) / sizeof(LEFT[0]); i++)
+		scratch_write(backup_path(&world), LEFT[i], "{}", 2);
+	scratch_write(backup_path(&world), "no session.meta.json", "{}", 2);
+	struct store_backup counts = back_up(&world);
+	for (size_t i = 0; i < sizeof(LEFT) / sizeof(LEFT[0]); i++)
+		assert_false(scratch_exists(backup_path(&world), LEFT[i]));
+	assert_true(scratch_exists(backup_path(&world), "no session.meta.json")); /* nobody's of ours */
+	assert_int_equal(counts.sessions, 3);
+	assert_int_equal(counts.removed, 0);
+	assert_int_equal(all_open(&world), 3);
+	world_close(&world);
+}
+
 static void another_session_of_the_same_name__is_copied_anew(void **state)
 {
 	struct world world;
@@ -499,6 +521,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_backup__has_all_and_opens),
 		cmocka_unit_test(the_next_backup__copies_what_came_since_and_takes_out_what_is_deleted),
+		cmocka_unit_test(what_lies_beside_no_log__is_taken_out_by_the_next),
 		cmocka_unit_test(another_session_of_the_same_name__is_copied_anew),
 		cmocka_unit_test(a_restored_store__goes_on_with_its_backup),
 		cmocka_unit_test(what_is_no_backup__is_not_written_into),
