@@ -317,8 +317,7 @@ static int copy_beside(struct course *course, const struct member *member, const
 		    : no_memory(course);
 }
 
-/* Everything but logs. A copy of what a session inherits is copied before its log, and once more after all logs: it may
- * have been made meanwhile. */
+/* Everything but logs and copies of what is inherited. */
 static int copy_others(struct course *course)
 {
 	int rc = backup_folder(&course->backup, "blobs", true, course->error);
@@ -331,8 +330,6 @@ static int copy_others(struct course *course)
 			rc = copy_meta(course, member);
 		if (!rc)
 			rc = copy_beside(course, member, ".memory.md");
-		if (!rc)
-			rc = copy_beside(course, member, ".base.jsonl");
 		if (!rc)
 			rc = backup_folder(&course->backup, member->id, false, course->error);
 	}
@@ -358,6 +355,10 @@ static int copy_logs(struct course *course)
 			break;
 		if (member->gone)
 			continue;
+		/* If its parent was gone when it was to be copied, the copy is there by now: whoever is killed from here on leaves a fork that
+		 * can be opened. */
+		if (*member->parent_id && (rc = copy_beside(course, member, ".base.jsonl")) < 0)
+			break;
 		rc = backup_log(&course->backup, &member->log, course->error);
 		if (rc == BOBBIN_ENOTFOUND) {
 			member->gone = true;
@@ -401,19 +402,49 @@ static int copy_database(struct course *course)
 /* ---- What is gone ----------------------------------------------------------------------------------------
  */
 
-/* Looked for parents first: whoever is still there has had its parent all the time. */
-static void look_for_gone(struct course *course)
+static bool went(const struct course *course, const struct member *member)
 {
 	const struct store *source = course->backup.source;
 	struct file_info info;
+	int rc = source->platform->info_at(source->platform->context, source->dir, member->log.name, &info);
+
+	return rc == -ENOENT || (rc >= 0 && info.inode != member->log.inode);
+}
+
+/* Looked for parents first: whoever is still there has had its parent all the time. */
+static bool look_for_gone(struct course *course)
+{
+	bool any = false;
 
 	for (size_t i = 0; i < course->count; i++) {
 		struct member *member = &course->members[i];
-		int rc = member->gone ? -ENOENT
-				      : source->platform->info_at(
-						source->platform->context, source->dir, member->log.name, &info);
-		member->gone = rc == -ENOENT || (rc >= 0 && info.inode != member->log.inode);
+		member->gone = member->gone || went(course, member);
+		any = any || member->gone;
 	}
+	return any;
+}
+
+/* Forks are given copies before their parent goes, so those of one that is gone now are there now, and may not have been when
+ * copies were copied. A fork that goes at this moment takes its copy along: it is gone, too, and so on with its own. */
+static int copy_late_bases(struct course *course)
+{
+	bool again = look_for_gone(course);
+	int rc = 0;
+
+	while (!rc && again) {
+		again = false;
+		for (size_t i = 0; !rc && i < course->count; i++) {
+			struct member *member = &course->members[i];
+			if (member->gone || !*member->parent_id)
+				continue;
+			rc = copy_beside(course, member, ".base.jsonl");
+			member->gone = !rc && went(course, member);
+			again = again || member->gone;
+		}
+		if (!rc)
+			rc = sync_target(course);
+	}
+	return rc;
 }
 
 static int drop(struct course *course, const char *id)
@@ -623,8 +654,9 @@ static int run(struct course *course)
 		rc = copy_database(course);
 	if (rc)
 		return rc;
-	look_for_gone(course);
-	rc = drop_gone(course);
+	rc = copy_late_bases(course);
+	if (!rc)
+		rc = drop_gone(course);
 	if (!rc)
 		rc = check_copies(course);
 	if (!rc)

@@ -290,15 +290,16 @@ static bool cached_session(const char *name, char ret_id[LIMIT_SESSION_ID_BYTES 
 }
 
 /* A session that appears when it is whole has an index file before, if it is large. Left by a killed process it goes with the
- * other leftovers, which were looked at before the caches. */
-static bool is_being_made(const struct folder *folder, const char *id)
+ * other leftovers, which were looked at before the caches. 0 if one is being made, -ENOENT if not, else nobody can tell. */
+static int look_for_making(const struct folder *folder, const char *id)
 {
 	const struct platform *platform = folder->store->platform;
 	char name[LOG_NAME_BYTES];
 	struct file_info info;
 
 	snprintf(name, sizeof(name), ".%s.jsonl.tmp", id);
-	return platform->info_at(platform->context, folder->store->dir, name, &info) != -ENOENT; /* also if nobody can tell */
+	int rc = platform->info_at(platform->context, folder->store->dir, name, &info);
+	return rc > 0 ? 0 : rc;
 }
 
 static int check_cache_name(const struct folder *folder, const char *name)
@@ -317,8 +318,9 @@ static int check_cache_name(const struct folder *folder, const char *name)
 		return 0;
 	if (!store_lacks(folder->store, slice_of(id)))
 		return store_has(folder->store, slice_of(id)) ? 0 : unread(folder, name, EIO);
-	if (is_being_made(folder, id))
-		return 0;
+	int rc = look_for_making(folder, id);
+	if (rc != -ENOENT)
+		return rc == 0 ? 0 : unread(folder, name, -rc);
 	snprintf(shown, sizeof(shown), "%s%s", folder->shown, name);
 	if (folder->check->mend)
 		platform->unlink_at(platform->context, folder->dir, name, 0);

@@ -190,6 +190,7 @@ struct known {
 	struct store_ends ends;
 	struct meta meta;
 	bool has_meta, unread;
+	bool gone; /* deleted since the folder was read */
 	struct file_info info;
 	const char *why;
 };
@@ -221,8 +222,9 @@ static int read_known(struct store *store, const struct store_found *found, stru
 	static const char unreadable[] = "its file cannot be read";
 	int rc = store_read_ends(store, found, &known->ends, NULL);
 
-	if (rc == BOBBIN_ENOMEM)
-		return rc;
+	known->gone = rc == BOBBIN_ENOTFOUND;
+	if (rc == BOBBIN_ENOMEM || known->gone)
+		return rc == BOBBIN_ENOMEM ? rc : 0;
 	known->unread = rc == BOBBIN_EIO;
 	known->info = rc || found->info.mode ? found->info : known->ends.info;
 	known->why = rc		     ? why_unreadable(store, &found->info)
@@ -246,6 +248,8 @@ static int describe(struct store *store, const struct store_found *found, struct
 
 	if (rc)
 		return error_set(error, rc, "out of memory");
+	if (known.gone)
+		return error_set(error, BOBBIN_ENOTFOUND, "there is no session %s any more", found->id);
 	const struct store_ends ends = known.ends;
 	const struct meta meta = known.meta;
 	bool exact = known.has_meta && meta.has_messages && meta.log_bytes == known.info.size;
@@ -375,6 +379,10 @@ int store_list(struct store *store, const struct store_list_options *options, st
 	}
 	for (size_t i = 0; !rc && i < listing.count && count < limit; i++) {
 		rc = look_up(store, &listing.found[i], options, arena, &catalogue, &entries[count], error);
+		if (rc == BOBBIN_ENOTFOUND) { /* deleted since the folder was read */
+			rc = 0;
+			continue;
+		}
 		if (!rc && is_wanted(&entries[count], options))
 			count++;
 	}
