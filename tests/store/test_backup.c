@@ -516,6 +516,78 @@ static void writers_that_append_fork_and_delete__do_not_make_it_inconsistent(voi
 	world_close(&world);
 }
 
+/* A parent is deleted at each moment of a backup, its fork given a copy: the fork can be opened in the backup. */
+static const struct world *deleting;
+static uint64_t looks_left; /* until it is; 0: it was, or is not to be */
+static int (*plain_open_at)(void *context, int dir, const char *name, int flags, unsigned mode);
+static int (*plain_info_at)(void *context, int dir, const char *name, struct file_info *ret_info);
+
+static void delete_in_time(void)
+{
+	struct store *other;
+
+	if (looks_left == 0 || --looks_left > 0)
+		return;
+	assert_int_equal(store_open(platform_default(), deleting->dir, NULL, &other, NULL), 0);
+	assert_int_equal(store_delete_materialized(other, slice_of("main"), NULL), 0);
+	store_close(other);
+}
+
+static int open_after_deletion(void *context, int dir, const char *name, int flags, unsigned mode)
+{
+	delete_in_time();
+	return plain_open_at(context, dir, name, flags, mode);
+}
+
+static int look_after_deletion(void *context, int dir, const char *name, struct file_info *ret_info)
+{
+	delete_in_time();
+	return plain_info_at(context, dir, name, ret_info);
+}
+
+static void parent_deleted_at_each_moment__leaves_forks_that_open(void **state)
+{
+	(void)state;
+	bool over = false;
+
+	for (uint64_t nth = 1; !over; nth++) {
+		struct world world;
+		world_open(&world, STORE_SYNC_NONE);
+		struct log *log = world_create(&world, "main"), *child;
+		struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+		say(log, "user", "question");
+		back_up(&world);
+		say(log, "assistant", "answer"); /* the backup has a main that is too short for the fork */
+		options.at = slice_of("m2");
+		options.create.id = slice_of("child");
+		assert_int_equal(log_fork(log, &options, NULL, &child, NULL), 0);
+		say(child, "user", "and then?");
+		log_close(child);
+		log_close(log);
+		deleting = &world;
+		plain_open_at = world.platform.table.open_at;
+		plain_info_at = world.platform.table.info_at;
+		world.platform.table.open_at = open_after_deletion;
+		world.platform.table.info_at = look_after_deletion;
+		looks_left = nth;
+		struct store_backup counts;
+		int rc = store_backup(world.store, backup_path(&world), NULL, &counts, &world.error);
+		over = looks_left > 0; /* it was done before its turn came */
+		looks_left = 0;
+		world.platform.table.open_at = plain_open_at;
+		world.platform.table.info_at = plain_info_at;
+		if (rc)
+			print_message("call %llu: %s\n", (unsigned long long)nth, world.error.message);
+		assert_int_equal(rc, 0);
+		struct store *copy = open_backup(&world);
+		assert_int_equal(log_open(copy, slice_of("child"), LOG_READ, &log, &world.error), 0);
+		assert_int_equal(log_node_count(log), 3);
+		log_close(log);
+		store_close(copy);
+		world_close(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +602,7 @@ int main(void)
 		cmocka_unit_test(a_full_disk__is_said_and_the_earlier_backup_stays),
 		cmocka_unit_test(a_backup_without_memory__fails_cleanly),
 		cmocka_unit_test(writers_that_append_fork_and_delete__do_not_make_it_inconsistent),
+		cmocka_unit_test(parent_deleted_at_each_moment__leaves_forks_that_open),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
