@@ -281,6 +281,20 @@ static void compare_tokens(struct comparison *comparison)
 			rc = log_message(comparison->log, log_path_node(path, i, true), &arena, &message, NULL);
 		if (!rc)
 			rc = message_count_tokens(&message, &arena, &counter, &tokens, NULL);
+		/* What came late belongs to its call. */
+		uint32_t late, nth = 0;
+		for (; !rc && (late = log_path_late(path, i, nth)) != NODE_NONE; nth++) {
+			uint64_t more = 0;
+			int at = ours(comparison, late);
+			if (at < 0 || !comparison->view->nodes[at].late)
+				DIFFERS(comparison, "what came late for message %zu of the line did not", i);
+			rc = log_message(comparison->log, late, &arena, &message, NULL);
+			if (!rc)
+				rc = message_count_tokens(&message, &arena, &counter, &more, NULL);
+			tokens += more;
+		}
+		if (!rc && item.late != nth)
+			DIFFERS(comparison, "message %zu of the line has %u late results, not %u", i, item.late, nth);
 		if (rc || item.tokens != tokens || item.tokens_before != sum)
 			DIFFERS(comparison, "message %zu of the line has %u tokens after %llu, not %llu after %llu",
 				i, item.tokens, (unsigned long long)item.tokens_before,
