@@ -33,7 +33,9 @@ static int add_value(void *context, const struct value *value)
 	if ((value->kind != VALUE_ID && value->kind != VALUE_PATH && value->kind != VALUE_DATE) ||
 		value->text.len < VALUE_BYTES_MIN || value->text.len > 120 || id_table_get(&lost->seen, value->text, &ignored))
 		return 0;
-	int rc = id_table_put(&lost->seen, value->text, 1);
+	/* The table keeps no copies, and the words are another message's soon. */
+	const char *kept = arena_copy(&lost->arena, value->text.data, value->text.len);
+	int rc = kept ? id_table_put(&lost->seen, (struct slice){kept, value->text.len}, 1) : BOBBIN_ENOMEM;
 	if (rc < 0)
 		return rc;
 	lost->values++;
