@@ -34,21 +34,17 @@ static int position_on_line(bobbin_session *session, struct log *log, uint32_t h
 	size_t *ret_position, struct bobbin_error *error)
 {
 	struct bobbin_error why = {0};
-	struct log_node info;
-	uint32_t node;
+	uint32_t node, position;
 	*ret_position = WINDOW_NONE;
 	int rc = id.len ? log_find(log, id, &node, &why) : BOBBIN_ENOTFOUND;
 	if (rc)
 		return rc == BOBBIN_ENOTFOUND ? 0 : error_set(error, rc, "%s", why.message);
-	bool there = log_has_node(session->log, node) && log_on_line(session->log, node, head);
-	rc = log_failure(session->log, error);
-	if (rc || !there)
-		return rc;
-	rc = log_look_up_node(session->log, node, &info, error);
-	if (rc)
-		return rc;
-	*ret_position = info.depth;
-	return 0;
+	if (!log_has_node(session->log, node))
+		return 0;
+	rc = log_position(session->log, node, head, &position, error);
+	if (rc > 0)
+		*ret_position = position;
+	return rc < 0 ? rc : 0;
 }
 
 static bool is_persons(const struct log *log, uint32_t head, size_t position)

@@ -117,7 +117,7 @@ static int line_nodes(struct log *log, bobbin_messages *messages, struct bobbin_
 		}
 	}
 	log_path_free(path);
-	return log_failure(log, error) < 0 ? log_failure(log, error) : rc;
+	return rc ? rc : log_failure(log, error);
 }
 
 static int find_end(struct log *log, const char *id, uint32_t *ret_node, struct bobbin_error *error)
@@ -128,11 +128,19 @@ static int find_end(struct log *log, const char *id, uint32_t *ret_node, struct 
 	return rc;
 }
 
-/* Whether the message stands there but a result that came late is shown for it. */
-static bool is_place_of(struct log *log, const bobbin_messages *messages, uint32_t at, uint32_t node)
+/* The first of what is read that is the message, or is shown in its place; messages->count if there is none. */
+static int find_start(struct log *log, const bobbin_messages *messages, uint32_t from, uint32_t *ret_start,
+	struct bobbin_error *error)
 {
-	return messages->places && log_on_line(log, node, messages->head) &&
-	       log_ancestor(log, messages->head, messages->places[at]) == node;
+	uint32_t place = UINT32_MAX, start = 0;
+	int rc = messages->places ? log_position(log, from, messages->head, &place, error) : 0;
+	if (rc < 0)
+		return rc;
+	while (start < messages->count && messages->nodes[start] != from &&
+		!(messages->places && messages->places[start] == place))
+		start++;
+	*ret_start = start;
+	return 0;
 }
 
 /* Drops what is before `from` and, when all branches are read, after `to`. */
@@ -143,11 +151,10 @@ static int narrow(struct log *log, const struct bobbin_messages_options *options
 	int rc = options->from ? find_end(log, options->from, &from, error) : 0;
 	if (!rc && options->to && options->all_branches)
 		rc = find_end(log, options->to, &to, error);
+	if (!rc && from != NODE_NONE)
+		rc = find_start(log, messages, from, &start, error);
 	if (rc < 0)
 		return rc;
-	while (from != NODE_NONE && start < messages->count && messages->nodes[start] != from &&
-		!is_place_of(log, messages, start, from))
-		start++;
 	if (from != NODE_NONE && start == messages->count)
 		return error_set(error, BOBBIN_EINVAL,
 			log_on_line(log, from, log_head(log)) ? "message %s comes after the end of the range"
@@ -288,15 +295,16 @@ static int fill_message(bobbin_messages *messages, uint32_t number, struct bobbi
 		rc = mask_message(messages, &message, error);
 	if (rc < 0)
 		return rc;
-	uint64_t position = messages->places			       ? messages->places[messages->next]
-			    : log_on_line(log, number, messages->head) ? node.depth
-								       : UINT64_MAX;
+	uint32_t place = messages->places ? messages->places[messages->next] : 0;
+	int on_line = messages->places ? 1 : log_position(log, number, messages->head, &place, error);
+	if (on_line < 0)
+		return on_line;
 	const char *record = arena_copy(&messages->arena, message.record.text, message.record.len);
 	if (!record || message_add_readable(&message, &messages->arena, &messages->text) < 0)
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	*out = (struct bobbin_message){messages->id, messages->parent, message_role_text(message.role),
 		origin_text(&message), node.seq, 0, estimated_tokens(&message, &messages->arena),
-		position, node.level > 0,
+		on_line ? place : UINT64_MAX, node.level > 0,
 		message.marker != MARKER_NONE, record, message.record.len,
 		messages->text.data ? messages->text.data : "", messages->text.len};
 	return 1;

@@ -300,6 +300,8 @@ uint32_t log_ancestor(const struct log *log, uint32_t node, uint32_t depth);
 int log_failure(const struct log *log, struct bobbin_error *error);
 /* Whether `node` is on the line to `head`: O(log n). */
 bool log_on_line(const struct log *log, uint32_t node, uint32_t head);
+/* 1 and where it stands on that line, from 0; 0 if it is not on it; less than 0 and why if that cannot be told. */
+int log_position(const struct log *log, uint32_t node, uint32_t head, uint32_t *ret_position, struct bobbin_error *error);
 /* The line to `node` (NODE_NONE: empty), first message first, in the arena. */
 int log_line(
 	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count);

@@ -171,6 +171,19 @@ bool log_on_line(const struct log *log, uint32_t node, uint32_t head)
 	return node < count && head < count && index_on_line(&log->index, node, head);
 }
 
+int log_position(const struct log *log, uint32_t node, uint32_t head, uint32_t *ret_position, struct bobbin_error *error)
+{
+	struct log_node info;
+	bool there = log_on_line(log, node, head);
+	int rc = log_failure(log, error);
+	if (!rc && there)
+		rc = log_look_up_node(log, node, &info, error);
+	if (rc || !there)
+		return rc;
+	*ret_position = info.depth;
+	return 1;
+}
+
 int log_line(
 	const struct log *log, uint32_t node, struct arena *arena, uint32_t **ret_nodes, uint32_t *ret_count)
 {

@@ -553,10 +553,82 @@ static void unread__a_meta_that_has_the_only_word_is_asked_again(void **state)
 	assert_true(done >= 2 * WAY_COUNT);
 }
 
+/* ---- A long line ----------------------------------------------------------------------------------------- */
+
+#define LONG_LINE 4000
+
+/* Reads the line from a message on, while from the nth call on nothing can be read until it is open: how many messages there
+ * are, or why it cannot be opened. */
+static int count_from(
+	struct world *world, bobbin_session *session, const char *from, uint64_t nth, bool *ret_failed)
+{
+	struct bobbin_messages_options options = BOBBIN_MESSAGES_OPTIONS_INIT;
+	const struct way way = {EIO, true, ""};
+	const struct bobbin_message *message;
+	bobbin_messages *messages;
+	int count = 0;
+
+	options.from = from;
+	fail_from(world, &way, nth);
+	int rc = bobbin_messages_open(session, &options, &messages, NULL);
+	*ret_failed = stop_failing(world, &way);
+	if (rc)
+		return rc;
+	while ((rc = bobbin_messages_next(messages, &message, NULL)) > 0)
+		count++;
+	bobbin_messages_close(messages);
+	return rc < 0 ? rc : count;
+}
+
+/* Its index is in blocks that are read as they are needed, for a line that is not straight also to find out what is on it: while
+ * one cannot be read, nobody takes the line for a shorter one. */
+static void unread__a_long_line_is_given_whole_or_not_at_all(void **state)
+{
+	(void)state;
+	static const char *const from[] = {NULL, "m2", "m3999"};
+	static const int right[] = {LONG_LINE, LONG_LINE - 1, 2};
+	uint64_t refused = 0;
+	struct world world;
+	char record[64];
+
+	memset(&world, 0, sizeof(world));
+	scratch_make(world.dir);
+	snprintf(world.store, sizeof(world.store), "%s", scratch_path(world.dir, "store"));
+	fail_platform_init(&world.platform);
+	world.platform.skip_sync = true;
+	bobbin_store *store = open_store(&world, false);
+	bobbin_session *session;
+	assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
+	for (int i = 1; i <= LONG_LINE; i++) {
+		snprintf(record, sizeof(record), "{\"role\":\"user\",\"content\":\"number %d\"}", i);
+		say(session, record);
+	}
+	assert_int_equal(bobbin_session_rewind(session, "m3999", NULL, NULL), 0);
+	say(session, "{\"role\":\"user\",\"content\":\"beside the last\"}");
+	bobbin_session_close(session);
+	bobbin_store_close(store);
+	for (size_t i = 0; i < 3; i++) {
+		bool failed = true;
+		for (uint64_t nth = 1; failed && nth < 200; nth++) {
+			store = open_store(&world, true);
+			assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
+			int count = count_from(&world, session, from[i], nth, &failed);
+			if (count != right[i] && (!failed || count != BOBBIN_EIO))
+				fail_msg("from %s, call %lu: %d", from[i] ? from[i] : "the first", (unsigned long)nth, count);
+			refused += count < 0;
+			bobbin_session_close(session);
+			bobbin_store_close(store);
+		}
+	}
+	assert_true(refused > 0);
+	scratch_remove(world.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unread__is_what_is_said_and_nothing_else),
+		cmocka_unit_test(unread__a_long_line_is_given_whole_or_not_at_all),
 		cmocka_unit_test(unread__a_meta_that_has_the_only_word_is_asked_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
