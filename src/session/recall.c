@@ -123,10 +123,8 @@ static struct slice excerpt_of(struct slice text, size_t at)
 	return rest;
 }
 
-static int add_hit(bobbin_session *session, bobbin_recall *recall, const struct bobbin_message *message, double points,
-	size_t at)
+static int add_hit(bobbin_recall *recall, const struct bobbin_message *message, double points, size_t at)
 {
-	char name[PATH_ID_BYTES];
 	void *hits = recall->hits;
 	if (mem_grow(&hits, &recall->cap, recall->count + 1, sizeof(*recall->hits)) < 0)
 		return BOBBIN_ENOMEM;
@@ -137,16 +135,30 @@ static int add_hit(bobbin_session *session, bobbin_recall *recall, const struct 
 	buffer_add_slice(&excerpt, part);
 	buffer_add_text(&excerpt, part.data + part.len < message->text + message->text_len ? "…" : "");
 	struct slice text = buffer_slice(&excerpt);
-	if (bobbin_short_id(session, message->id, name, NULL) < 0)
-		memcpy(name, message->id, strlen(message->id) + 1);
 	const struct bobbin_hit hit = {arena_copy(&recall->arena, message->id, strlen(message->id)),
 		message->role, points, arena_copy(&recall->arena, text.data ? text.data : "", text.len),
-		text.len, arena_copy(&recall->arena, name, strlen(name))};
-	bool bad = buffer_error(&excerpt) || !hit.id || !hit.name || !hit.excerpt;
+		text.len, NULL};
+	bool bad = buffer_error(&excerpt) || !hit.id || !hit.excerpt;
 	buffer_release(&excerpt);
 	if (bad)
 		return BOBBIN_ENOMEM;
 	recall->hits[recall->count++] = hit;
+	return 0;
+}
+
+/* Only what is given away is named: of many hits that is few. */
+static int name_hits(bobbin_session *session, bobbin_recall *recall, struct bobbin_error *error)
+{
+	for (size_t i = 0; i < recall->count; i++) {
+		struct bobbin_hit *hit = &recall->hits[i];
+		char name[PATH_ID_BYTES];
+		int rc = bobbin_short_id(session, hit->id, name, error);
+		if (rc < 0)
+			return rc;
+		hit->name = arena_copy(&recall->arena, name, strlen(name));
+		if (!hit->name)
+			return error_set(error, BOBBIN_ENOMEM, "out of memory");
+	}
 	return 0;
 }
 
@@ -222,7 +234,7 @@ static int recall_range(bobbin_session *session, const char *from, const char *t
 		return rc;
 	while (recall->count < RECALL_RANGE_MAX && (rc = bobbin_messages_next(messages, &message, error)) > 0 &&
 		message->position <= last)
-		if ((rc = add_hit(session, recall, message, 2.0, 0)) < 0) {
+		if ((rc = add_hit(recall, message, 2.0, 0)) < 0) {
 			error_set(error, rc, "out of memory");
 			break;
 		}
@@ -243,7 +255,7 @@ static int recall_words(bobbin_session *session, const struct query *query, size
 		return rc;
 	while ((rc = bobbin_messages_next(messages, &message, error)) > 0) {
 		double points = score(query, (struct slice){message->text, message->text_len}, &at);
-		if (points > 0 && add_hit(session, recall, message, points, at) < 0) {
+		if (points > 0 && add_hit(recall, message, points, at) < 0) {
 			rc = error_set(error, BOBBIN_ENOMEM, "out of memory");
 			break;
 		}
@@ -294,6 +306,8 @@ int recall_until(bobbin_session *session, const char *query, size_t limit, const
 		rc = recall_range(session, from, to, last, recall, error);
 	else
 		rc = recall_words(session, &parts, limit, until, recall, error);
+	if (!rc)
+		rc = name_hits(session, recall, error);
 	if (rc < 0)
 		bobbin_recall_free(recall);
 	else

@@ -174,30 +174,19 @@ const char *bobbin_session_head(bobbin_session *session)
 	return session->head;
 }
 
-#define SHORT_ID_BYTES 12
-
 int bobbin_short_id(bobbin_session *session, const char *id, char ret_id[BOBBIN_MESSAGE_ID_BYTES],
 	struct bobbin_error *error)
 {
-	struct buffer text = BUFFER_INIT(BOBBIN_MESSAGE_ID_BYTES - 1);
-	struct log_node info;
 	uint32_t node;
 	int rc = SESSION_CHECK(session, error);
 	if (!rc)
 		rc = log_find(session->log, slice_of(id), &node, error);
-	if (!rc)
-		rc = log_look_up_node(session->log, node, &info, error);
 	if (rc < 0)
 		return rc;
-	if (strlen(id) <= SHORT_ID_BYTES)
-		buffer_add_text(&text, id);
-	else
-		buffer_addf(&text, "m%llu", (unsigned long long)info.seq);
-	rc = buffer_error(&text);
-	if (!rc)
-		memcpy(ret_id, text.data, text.len + 1);
-	buffer_release(&text);
-	return rc < 0 ? error_set(error, rc, "out of memory") : 0;
+	if (strlen(id) > LOG_SHORT_ID_BYTES)
+		return log_short_id(session->log, node, ret_id, error);
+	memcpy(ret_id, id, strlen(id) + 1);
+	return 0;
 }
 
 /* ---- Appending ---- */
