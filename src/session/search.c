@@ -276,7 +276,7 @@ static int fill_match(bobbin_search *search, uint32_t node, const struct message
 	struct log_node info;
 	struct json ts;
 	struct slice time = {"", 0};
-	int rc = log_node(search->log, node, &info);
+	int rc = log_look_up_node(search->log, node, &info, error);
 
 	if (!rc)
 		rc = log_node_id(search->log, node, search->message_id, error);
