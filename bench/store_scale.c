@@ -150,7 +150,6 @@ static void time_public_plan(const char *dir, size_t runs)
 
 /* ---- Search ---- */
 
-/* Words that follow each other a few times in all of it; in how many messages is told, to be compared. */
 /* What a search cannot do without: the log's bytes, in blocks as it takes them. */
 static void time_reading(const char *dir, size_t runs)
 {
@@ -174,6 +173,7 @@ static void time_reading(const char *dir, size_t runs)
 	free(times);
 }
 
+/* Words that follow each other a few times in all of it; in how many messages is told, to be compared. */
 static void time_search(const char *dir, size_t runs, const char *query)
 {
 	uint64_t *times = times_for(runs), messages = 0;
