@@ -249,7 +249,9 @@ for name, data in WITHOUT_CALLS.items():
         path = scratch.write("dead.file", data)
         equal([fault for fault in faults_of(scratch, path) if fault[0] in REFUSALS], [], f"{name}: no call, nothing to refuse")
 
-formats = [line.split()[0] for line in Scratch().run("help", "import").text.split("Formats:")[1].split("Options:")[0].splitlines() if line.strip()]
+with Scratch() as scratch:
+    listed = scratch.run("help", "import").text.split("Formats:")[1].split("Options:")[0]
+formats = [line.split()[0] for line in listed.splitlines() if line.strip()]
 equal(sorted(formats), sorted({**FILES, **WITHOUT_CALLS}), "no format was forgotten")
 
 # The file breaks off behind the last word: what is whole goes on its way.
