@@ -382,7 +382,6 @@ static bool stop_failing(struct world *world, const struct way *way)
 	bool failed = way->os_error ? world->platform.failed : fail_alloc_stop().failed;
 
 	fail_platform_heal(&world->platform);
-	world->platform.fail_after = false;
 	return failed;
 }
 
