@@ -185,11 +185,7 @@ int read_input(const char *name, char **ret_data, size_t *ret_len)
 
 int check_format(const char *format, const char *command)
 {
-	bool known = false;
-	if (strcmp(command, "export") == 0)
-		for (const char *const *name = bobbin_export_formats(); *name; name++)
-			known = known || strcmp(*name, format) == 0;
-	else
-		known = bobbin_import_format_about(format) != NULL;
+	bool known = strcmp(command, "export") == 0 ? *bobbin_export_summary(format) != '\0'
+						    : bobbin_import_format_about(format) != NULL;
 	return known ? 0 : fail_usage("there is no format '%s'; `bobbin help %s` lists them", format, command);
 }

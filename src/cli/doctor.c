@@ -283,10 +283,7 @@ static const char *export_format_of(const char *format)
 {
 	if (strcmp(format, "anthropic-messages") == 0)
 		return "anthropic";
-	for (const char *const *name = bobbin_export_formats(); *name; name++)
-		if (strcmp(*name, format) == 0)
-			return format;
-	return "openai-chat";
+	return *bobbin_export_summary(format) ? format : "openai-chat";
 }
 
 /* Where the product looks for its sessions; docs/readers.md. */
@@ -308,11 +305,9 @@ static const char *where_to_put(const char *format)
 /* The way on: into the store with everything put right, and out again. */
 static void print_way_on(const struct visit *visit, const char *file, const bobbin_faults *faults)
 {
-	bool repairs = false, refused = false;
-	for (size_t i = 0; i < bobbin_faults_count(faults); i++) {
-		repairs |= *bobbin_faults_get(faults, i)->repair != 0;
+	bool repairs = has_repair(faults), refused = false;
+	for (size_t i = 0; i < bobbin_faults_count(faults); i++)
 		refused |= bobbin_faults_get(faults, i)->refusal_count > 0;
-	}
 	const char *format = bobbin_faults_format(faults);
 	if (!format || visit->arguments->json)
 		return;
