@@ -126,6 +126,8 @@ size_t json_poison_mend(char *text, size_t len);
  * and somebody else's value never ends the line that it is written into.
  */
 void json_add_on_one_line(struct buffer *out, struct slice value);
+/* The same for bytes that are written already. */
+void json_blank_line_breaks(char *text, size_t len);
 
 /* Appends the escaped content of a string without the quotes. */
 void json_escape(struct buffer *out, struct slice content);

@@ -304,29 +304,22 @@ void json_add_null(struct json_writer *writer)
 	buffer_add_text(writer->out, "null");
 }
 
-/* The first line break, or the end. */
-static const char *find_line_break(const char *at, const char *end)
+void json_blank_line_breaks(char *text, size_t len)
 {
-	const char *feed = memchr(at, '\n', (size_t)(end - at));
-	const char *stop = feed ? feed : end;
-	const char *back = memchr(at, '\r', (size_t)(stop - at));
-	return back ? back : stop;
+	char *end = text + len;
+
+	for (const char *brk = "\n\r"; *brk; brk++)
+		for (char *at = text; (at = memchr(at, *brk, (size_t)(end - at)));)
+			*at++ = ' ';
 }
 
 void json_add_on_one_line(struct buffer *out, struct slice value)
 {
-	if (value.len == 0)
-		return;
-	const char *at = value.data, *end = value.data + value.len;
-	while (*value.data != '"') { /* a string has none */
-		const char *stop = find_line_break(at, end);
-		if (stop == end)
-			break;
-		buffer_add(out, at, (size_t)(stop - at));
-		buffer_add_char(out, ' ');
-		at = stop + 1;
-	}
-	buffer_add(out, at, (size_t)(end - at));
+	size_t from = out->len;
+
+	buffer_add_slice(out, value);
+	if (out->len > from && *value.data != '"') /* a string has none */
+		json_blank_line_breaks(out->data + from, value.len);
 }
 
 void json_add_raw(struct json_writer *writer, struct slice value)

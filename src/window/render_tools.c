@@ -67,9 +67,8 @@ static void add_schema_text(struct renderer *renderer, const char *json, size_t 
 	size_t from = renderer->out->len;
 
 	text_copy_clean(renderer->out, json, len);
-	for (size_t i = from; i < renderer->out->len; i++)
-		if (renderer->out->data[i] == '\n' || renderer->out->data[i] == '\r')
-			renderer->out->data[i] = ' ';
+	if (renderer->out->len > from)
+		json_blank_line_breaks(renderer->out->data + from, renderer->out->len - from);
 }
 
 /* The schema as one of an object, which is the only kind that providers take. */
