@@ -151,9 +151,10 @@ static void find_late(struct claude *claude)
 {
 	for (size_t i = 0; i < claude->unit_count; i++) {
 		const struct unit *unit = &claude->units[i];
+		if (unit->role != ROLE_ASSISTANT)
+			continue;
 		size_t batch = claude_batch(claude, claude_asked_from(claude, unit->parent));
-		if (unit->role == ROLE_ASSISTANT && batch != UNIT_NONE &&
-			claude->units[batch].follower == UNIT_NONE)
+		if (batch != UNIT_NONE && claude->units[batch].follower == UNIT_NONE)
 			claude->units[batch].follower = (uint32_t)i;
 	}
 	for (size_t i = 0; i < claude->unit_count; i++) {

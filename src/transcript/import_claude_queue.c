@@ -83,18 +83,30 @@ int claude_read_queue(struct claude *claude, const struct json *record, struct p
 	return take_first(claude, record, json_string_is(&operation, "remove"));
 }
 
-static void forget_given(struct claude *claude, size_t at)
+static void forget_given(struct claude *claude, size_t at, size_t count)
 {
-	struct queued *one = &claude->queue[at];
+	struct queued *first = &claude->queue[at];
 
-	memmove(one, one + 1, (--claude->queue_count - at) * sizeof(*one));
-	claude->queue_given--;
+	claude->queue_given -= count;
+	claude->queue_count -= count;
+	memmove(first, first + count, (claude->queue_count - at) * sizeof(*first));
 }
 
-static void mark_queued(struct claude *claude, size_t from)
+/* The text of a user's line, read as one; *unit, its parent before, becomes the last of its messages. */
+static int read_line(
+	struct claude *claude, const struct buffer *text, struct slice uuid, bool side, struct place place, size_t *unit)
 {
-	for (size_t i = from; i < claude->unit_count; i++)
+	struct json record, message;
+	size_t before = claude->unit_count;
+	int rc = buffer_error(text);
+
+	if (!rc && (json_parse(text->data, text->len, &record, NULL) < 0 || !json_get(&record, "message", &message)))
+		rc = BOBBIN_ENOMEM;
+	if (!rc)
+		rc = claude_read_user(claude, &record, &message, uuid, side, place, *unit, unit);
+	for (size_t i = before; i < claude->unit_count; i++)
 		claude->units[i].queued = 1;
+	return rc;
 }
 
 /* A user's line that says what the queue says. */
@@ -102,7 +114,6 @@ static int hand_over(struct claude *claude, const struct queued *queued, size_t 
 {
 	struct buffer text = BUFFER_INIT(LIMIT_IMPORT_BYTES);
 	struct json_writer writer;
-	struct json record, message;
 
 	json_writer_init(&writer, &text);
 	json_begin_object(&writer);
@@ -119,14 +130,7 @@ static int hand_over(struct claude *claude, const struct queued *queued, size_t 
 	json_add_raw(&writer, queued->content);
 	json_end_object(&writer);
 	json_end_object(&writer);
-	int rc = buffer_error(&text);
-	if (!rc && (json_parse(text.data, text.len, &record, NULL) < 0 || !json_get(&record, "message", &message)))
-		rc = BOBBIN_ENOMEM;
-	size_t before = claude->unit_count;
-	if (!rc)
-		rc = claude_read_user(
-			claude, &record, &message, (struct slice){NULL, 0}, false, queued->place, *parent, parent);
-	mark_queued(claude, before);
+	int rc = read_line(claude, &text, (struct slice){NULL, 0}, false, queued->place, parent);
 	buffer_release(&text);
 	return rc;
 }
@@ -142,15 +146,15 @@ static bool goes_on(const struct claude *claude, size_t parent, size_t tip)
 int claude_hand_over(struct claude *claude, size_t *parent)
 {
 	size_t tip = claude->last[0];
+	/* Of a file without a single message there is no session either. */
+	size_t given = claude->session_count ? claude->queue_given : 0;
 	bool moves = parent && goes_on(claude, *parent, tip);
 	int rc = 0;
 
-	/* Of a file without a single message there is no session either. */
-	while (!rc && claude->queue_given && claude->session_count) {
-		struct queued first = claude->queue[0];
-		forget_given(claude, 0);
-		rc = hand_over(claude, &first, &tip);
-	}
+	for (size_t i = 0; !rc && i < given; i++)
+		rc = hand_over(claude, &claude->queue[i], &tip);
+	if (given)
+		forget_given(claude, 0, given);
 	if (!rc && moves)
 		*parent = tip;
 	return rc;
@@ -188,13 +192,13 @@ int claude_read_queued(struct claude *claude, const struct json *record, const s
 	static const char *const PROMPT[] = {"type", "prompt", NULL};
 	struct buffer text = BUFFER_INIT(LIMIT_IMPORT_BYTES);
 	struct json_writer writer;
-	struct json user, message, prompt;
+	struct json prompt;
 
 	if (!json_get(attachment, "prompt", &prompt) || (prompt.type != JSON_STRING && prompt.type != JSON_ARRAY))
 		return import_warn(claude->import, place, "queued words without their text: left out");
 	for (size_t i = 0; i < claude->queue_given; i++)
 		if (slice_equal(claude->queue[i].content, (struct slice){prompt.text, prompt.len})) {
-			forget_given(claude, i);
+			forget_given(claude, i, 1);
 			break;
 		}
 	json_writer_init(&writer, &text);
@@ -209,13 +213,7 @@ int claude_read_queued(struct claude *claude, const struct json *record, const s
 	write_members_except(&writer, attachment, PROMPT);
 	json_end_object(&writer);
 	json_end_object(&writer);
-	int rc = buffer_error(&text);
-	if (!rc && (json_parse(text.data, text.len, &user, NULL) < 0 || !json_get(&user, "message", &message)))
-		rc = BOBBIN_ENOMEM;
-	size_t before = claude->unit_count;
-	if (!rc)
-		rc = claude_read_user(claude, &user, &message, uuid, side, place, *unit, unit);
-	mark_queued(claude, before);
+	int rc = read_line(claude, &text, uuid, side, place, unit);
 	buffer_release(&text);
 	return rc;
 }
