@@ -108,7 +108,6 @@ struct import {
 	struct import_kind *kinds; /* while reading; warnings at the end */
 	size_t kind_count, kind_cap;
 	uint64_t line, offset; /* of the record being read; 0: of none, or of a document */
-	uint64_t keys_twice; /* records with a key that stood twice */
 	uint64_t damages[DAMAGE_KINDS]; /* also those that are not among the warnings */
 	struct import_tally *tallies; /* at the end: damages, what was not understood, what was left out; in the arena */
 	size_t tally_count;

@@ -244,15 +244,14 @@ static int tally_all(struct import *import, struct buffer *text)
 int import_tell_all(struct import *import)
 {
 	struct buffer text = BUFFER_INIT(4 * WARNING_BYTES);
-	uint64_t twice = import->keys_twice;
+	uint64_t twice = import->damages[DAMAGE_KEY_TWICE];
 	int rc = tell_kinds(import, &text);
 
 	if (!rc && twice)
 		rc = import_damaged(import, (struct place){0, 0}, DAMAGE_KEY_TWICE,
 			"%llu message%s with a key that stands twice: the last one counts", (unsigned long long)twice,
 			twice == 1 ? "" : "s");
-	if (twice)
-		import->damages[DAMAGE_KEY_TWICE] = twice;
+	import->damages[DAMAGE_KEY_TWICE] = twice; /* each was counted when it was met */
 	if (!rc)
 		rc = tally_all(import, &text);
 	buffer_release(&text);

@@ -74,6 +74,6 @@ int import_keys_once(struct import *import, const struct json *record, struct bu
 	json_writer_init(&writer, out);
 	write_once(&rewriting, &writer, record, LIMIT_DUPLICATE_KEY_DEPTH);
 	arena_release(&rewriting.arena);
-	import->keys_twice++;
+	import->damages[DAMAGE_KEY_TWICE]++;
 	return rewriting.rc ? rewriting.rc : buffer_error(out);
 }

@@ -59,7 +59,6 @@ static void forget_met(struct import *import)
 	import->warning_count = 0;
 	import->warnings_total = 0;
 	import->kind_count = 0;
-	import->keys_twice = 0;
 	memset(import->damages, 0, sizeof(import->damages));
 }
 
