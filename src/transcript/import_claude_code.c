@@ -397,23 +397,7 @@ static int read_record(struct claude *claude, const struct json *record, struct 
 	return json_string_is(&type, "queue-operation") ? claude_read_queue(claude, record, place) : 0;
 }
 
-void claude_release_units(struct claude *claude)
-{
-	id_table_release(&claude->resolved);
-	id_table_release(&claude->message_ids);
-	id_table_release(&claude->call_ids);
-	id_table_release(&claude->contents);
-	mem_free(claude->units);
-	mem_free(claude->parts);
-	mem_free(claude->calls);
-	mem_free(claude->seen);
-	claude->units = NULL;
-	claude->parts = NULL;
-	claude->calls = NULL;
-	claude->seen = NULL;
-}
-
-/* What only reading asks for: the records that are written now need the memory. */
+/* What only reading asks for: the records that are written then need the memory. */
 static void end_reading(struct claude *claude)
 {
 	id_table_release(&claude->message_ids);
@@ -421,6 +405,18 @@ static void end_reading(struct claude *claude)
 	id_table_release(&claude->contents);
 	mem_free(claude->seen);
 	claude->seen = NULL;
+}
+
+void claude_release_units(struct claude *claude)
+{
+	end_reading(claude);
+	id_table_release(&claude->resolved);
+	mem_free(claude->units);
+	mem_free(claude->parts);
+	mem_free(claude->calls);
+	claude->units = NULL;
+	claude->parts = NULL;
+	claude->calls = NULL;
 }
 
 static void claude_release(struct claude *claude)

@@ -312,10 +312,7 @@ static int read_message(
 	}
 	if (json_string_is(&role, "toolResult")) {
 		draft.role = ROLE_TOOL;
-		struct slice id = import_string(pi->import, message, "toolCallId");
-		draft.call_id = id_table_key(&pi->drafts.callers, id);
-		if (!draft.call_id.data)
-			draft.call_id = string_of(pi, message, "toolCallId");
+		draft.call_id = drafts_call_id(&pi->drafts, import_string(pi->import, message, "toolCallId"));
 	} else if (json_string_is(&role, "assistant")) {
 		draft.role = ROLE_ASSISTANT;
 	} else if (!json_string_is(&role, "user")) {
