@@ -371,7 +371,7 @@ static const char *packed_as(const char *data, size_t len, const char **ret_comm
 /* What is no text of UTF-8 from its first bytes on. 0, or BOBBIN_EINPUT with what makes one of it. */
 static int check_text(const char *data, size_t len, struct bobbin_error *error)
 {
-	const char *command, *packed = packed_as(data, len, &command), *wide = wide_encoding(data, len);
+	const char *command = NULL, *packed = packed_as(data, len, &command), *wide = wide_encoding(data, len);
 
 	if (packed)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "it is packed with %s, and transcripts are read unpacked: %s FILE makes that of it",
@@ -543,7 +543,7 @@ static int read_part(const struct import_source *source, size_t len, char **ret_
 /* A large file of lines, of a format that can be read piece by piece: its reader; else NULL. */
 static const struct reader *streaming_reader(const char *format, const char *head, size_t len)
 {
-	size_t mark = wide_encoding(head, len) ? len : mark_bytes(head, len);
+	size_t mark = mark_bytes(head, len);
 	head += mark;
 	len -= mark;
 	if (!import_has_many(head, len))
@@ -584,12 +584,12 @@ static int read_file(const char *format, const struct import_source *source, con
 
 	if (rc)
 		return rc;
-	if (part < source->size && (reader = streaming_reader(format, data, len))) {
+	rc = check_text(data, len, error);
+	if (!rc && part < source->size && (reader = streaming_reader(format, data, len))) {
 		size_t mark = mark_bytes(data, len);
 		mem_free(data);
 		return read_streaming(reader, mark, source, spill, import, error);
 	}
-	rc = check_text(data, len, error);
 	if (!rc && source->size > LIMIT_IMPORT_BYTES)
 		rc = error_set(error, BOBBIN_ELIMIT,
 			"a document of %llu bytes; of one that has to be read whole %u can be read",

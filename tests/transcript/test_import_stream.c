@@ -126,9 +126,10 @@ static void heads_of_every_size__tell_the_same(void **state)
 
 static void mark_and_white_space_before_the_first_record__are_passed_over(void **state)
 {
-	static const char *const BEFORE[] = {"\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf", "\n \n", "\xef\xbb\xbf\n", "\xff\xfe"};
+	static const char *const BEFORE[] = {"\xef\xbb\xbf", "\xef\xbb\xbf\xef\xbb\xbf", "\n \n", "\xef\xbb\xbf\n", "\xff\xfe", "PK\x03\x04"};
 	static const char REST[] = "{\"type\":\"session\",\"id\":\"s1\",\"cwd\":\"/x\"}\n"
-				   "{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n";
+				   "{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n"
+				   "{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":\"ho\"}}\n";
 	char text[256];
 	(void)state;
 
