@@ -16,11 +16,6 @@
 /* ---- Runs of characters ----------------------------------------------------------------------------------
  */
 
-static bool is_alnum(unsigned char c)
-{
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-}
-
 static bool one_of(unsigned char c, const char *list)
 {
 	return c && strchr(list, c) != NULL;
@@ -30,25 +25,25 @@ static bool in_set(unsigned char c, enum mask_set set)
 {
 	switch (set) {
 	case SET_ALNUM:
-		return is_alnum(c);
+		return mask_is_alnum(c);
 	case SET_WORD:
-		return is_alnum(c) || c == '_';
+		return mask_is_alnum(c) || c == '_';
 	case SET_TOKEN:
-		return is_alnum(c) || c == '-' || c == '_';
+		return mask_is_alnum(c) || c == '-' || c == '_';
 	case SET_BASE64:
-		return is_alnum(c) || c == '+' || c == '/' || c == '=';
+		return mask_is_alnum(c) || c == '+' || c == '/' || c == '=';
 	case SET_HEX:
 		return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 	case SET_UPPER:
 		return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
 	case SET_WIDE:
-		return is_alnum(c) || one_of(c, "-._~+/=:%");
+		return mask_is_alnum(c) || one_of(c, "-._~+/=:%");
 	case SET_VALUE:
 		return c > ' ' && c != 0x7f && !one_of(c, "\"'`\\,;()<>{}[]|&");
 	case SET_QUOTED:
 		return c > ' ' && c != 0x7f && !one_of(c, "\"'`\\");
 	case SET_USER:
-		return is_alnum(c) || one_of(c, "-._~%+!*");
+		return mask_is_alnum(c) || one_of(c, "-._~%+!*");
 	case SET_URL_PASSWORD:
 		return c > ' ' && c != 0x7f && !one_of(c, "\"'`\\/@<>");
 	case SET_COOKIE:
@@ -126,7 +121,7 @@ bool mask_boundary(const struct mask_scan *scan, size_t at)
 	if (at <= scan->floor)
 		return true;
 	unsigned char before = (unsigned char)scan->text[at - 1];
-	if (!is_alnum(before) && before != '_')
+	if (!mask_is_alnum(before) && before != '_')
 		return true;
 	return after_escape(scan, at) || after_color(scan, at);
 }
@@ -193,7 +188,7 @@ static size_t placeholder_end(const struct mask_scan *scan, size_t at)
 	for (size_t stop = i + KIND_BYTES_MAX; i < scan->len && i < stop; i++) {
 		if (scan->text[i] == ']')
 			return i + 1;
-		if (scan->text[i] != ' ' && !is_alnum((unsigned char)scan->text[i]))
+		if (scan->text[i] != ' ' && !mask_is_alnum((unsigned char)scan->text[i]))
 			break;
 	}
 	return at;
@@ -212,7 +207,7 @@ static bool match_at(struct mask_scan *scan, size_t at, struct mask_span *ret_sp
 	case '\xef':
 		return mask_has(scan, at, "：", 3) && mask_match_assigned(scan, at, ret_span);
 	default:
-		if (!is_alnum((unsigned char)scan->text[at]) || !mask_boundary(scan, at))
+		if (!mask_is_alnum((unsigned char)scan->text[at]) || !mask_boundary(scan, at))
 			return false;
 		return mask_match_token(scan, at, ret_span) || mask_match_said(scan, at, ret_span) || mask_match_bearer(scan, at, ret_span);
 	}

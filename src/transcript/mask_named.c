@@ -391,11 +391,6 @@ static char before_name(const struct mask_scan *scan, const struct name *name)
 	return at > scan->floor ? scan->text[at - 1] : 0;
 }
 
-static bool is_alnum(unsigned char c)
-{
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-}
-
 /* password=hunter2secret, a line or a word of its own: not an argument of a call, no name and no number of one. */
 static bool is_plain_setting(const struct mask_scan *scan, const struct name *name, size_t start)
 {
@@ -406,7 +401,7 @@ static bool is_plain_setting(const struct mask_scan *scan, const struct name *na
 		before--;
 	if (before > scan->floor && (before == name->start ? scan->text[before - 1] != '\n' : strchr("(,", scan->text[before - 1]) != NULL))
 		return false;
-	for (; end < scan->len && is_alnum((unsigned char)scan->text[end]); end++) {
+	for (; end < scan->len && mask_is_alnum((unsigned char)scan->text[end]); end++) {
 		bool digit = scan->text[end] >= '0' && scan->text[end] <= '9';
 		digits += digit;
 		inside += !digit && end > start && scan->text[end - 1] >= '0' && scan->text[end - 1] <= '9';

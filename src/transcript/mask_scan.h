@@ -36,6 +36,11 @@ struct mask_scan {
 /* Where the run of a set's characters that begins at `at` ends; `at` if there is none. */
 size_t mask_run(struct mask_scan *scan, enum mask_set set, size_t at);
 
+static inline bool mask_is_alnum(unsigned char c)
+{
+	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
 static inline bool mask_has(const struct mask_scan *scan, size_t at, const char *text, size_t len)
 {
 	return at <= scan->len && scan->len - at >= len && memcmp(scan->text + at, text, len) == 0;

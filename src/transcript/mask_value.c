@@ -17,14 +17,9 @@
 #define QUOTED_BYTES_MAX 256 /* what is looked at for the quote that closes a value: no place is looked at more often */
 #define JOINED_BYTES_MAX 128 /* of a password without quotes, behind the first character that could end it */
 
-static bool is_alnum(unsigned char c)
-{
-	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
-}
-
 static bool is_name_char(unsigned char c)
 {
-	return is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '$';
+	return mask_is_alnum(c) || c == '_' || c == '-' || c == '.' || c == '$';
 }
 
 /* ---- Where it ends ----------------------------------------------------------------------------------------
@@ -53,7 +48,7 @@ static bool goes_on(const struct mask_scan *scan, size_t at)
 {
 	size_t i = at + 1;
 
-	if (i >= scan->len || !(is_alnum((unsigned char)scan->text[i]) || strchr("!@#$%^*_+-?~", scan->text[i])))
+	if (i >= scan->len || !(mask_is_alnum((unsigned char)scan->text[i]) || strchr("!@#$%^*_+-?~", scan->text[i])))
 		return false;
 	while (i < scan->len && i - at < JOINED_BYTES_MAX && is_name_char((unsigned char)scan->text[i]))
 		i++;
