@@ -192,6 +192,17 @@ void utf8_add_clean(struct buffer *out, const char *data, size_t len)
 	}
 }
 
+void utf8_add_line(struct buffer *out, const char *data, size_t len, size_t max)
+{
+	size_t from = out->len;
+	utf8_add_clean(out, data, utf8_truncate(data, len, max));
+	if (out->len - from > max)
+		buffer_truncate(out, from + utf8_truncate(out->data + from, out->len - from, max));
+	for (size_t i = from; i < out->len; i++)
+		if ((unsigned char)out->data[i] < 0x20 || out->data[i] == 0x7f)
+			out->data[i] = ' ';
+}
+
 size_t utf8_columns(const char *data, size_t len)
 {
 	size_t columns = 0;

@@ -23,6 +23,8 @@ size_t utf8_truncate(const char *data, size_t len, size_t limit);
 /* Appends `data` with every invalid byte sequence replaced by one U+FFFD: the longest start of a code point
  * that is there, a surrogate of three bytes (WTF-8), or else a single byte. */
 void utf8_add_clean(struct buffer *out, const char *data, size_t len);
+/* The same as one line of at most `max` bytes: control characters of ASCII as blanks. */
+void utf8_add_line(struct buffer *out, const char *data, size_t len, size_t max);
 
 /* Columns on a terminal (East Asian wide = 2, combining and controls = 0, an invalid byte = 1), by utf8proc.
  * Code points are counted one by one: what a terminal joins into one emoji counts as its parts. */

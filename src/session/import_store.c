@@ -19,16 +19,10 @@ static int title_of(const struct import_conversation *conversation, const char *
 		title = slice_of(slash ? slash + 1 : name);
 	}
 	struct buffer clean = BUFFER_INIT(LIMIT_LINE_BYTES);
-	utf8_add_clean(&clean, title.data ? title.data : "",
-		title.len < LIMIT_TITLE_BYTES ? title.len
-					      : utf8_truncate(title.data, title.len, LIMIT_TITLE_BYTES));
-	for (size_t i = 0; i < clean.len; i++)
-		if ((unsigned char)clean.data[i] < 0x20 || clean.data[i] == 0x7f)
-			clean.data[i] = ' ';
-	size_t len = utf8_truncate(clean.data ? clean.data : "", clean.len, LIMIT_TITLE_BYTES);
-	char *copy = buffer_error(&clean) ? NULL : arena_copy(arena, clean.data ? clean.data : "", len);
+	utf8_add_line(&clean, title.data, title.len, LIMIT_TITLE_BYTES);
+	char *copy = buffer_error(&clean) ? NULL : arena_copy(arena, buffer_slice(&clean).data, clean.len);
+	*ret_title = (struct slice){copy, clean.len};
 	buffer_release(&clean);
-	*ret_title = (struct slice){copy, len};
 	return copy ? 0 : BOBBIN_ENOMEM;
 }
 

@@ -27,13 +27,9 @@ static int tell(struct claude *claude, const struct queued *queued)
 
 	if (!words.data)
 		return BOBBIN_ENOMEM;
-	utf8_add_clean(&shown, words.data, utf8_truncate(words.data, words.len, SHOWN_BYTES));
-	for (size_t i = 0; i < shown.len; i++)
-		if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
-			shown.data[i] = ' ';
-	int len = (int)utf8_truncate(shown.data ? shown.data : "", shown.len, SHOWN_BYTES);
+	utf8_add_line(&shown, words.data, words.len, SHOWN_BYTES);
 	int rc = import_remark(claude->import, queued->place, "typed while the model worked and still queued at the end, so no message: \"%.*s\"",
-		len, shown.data ? shown.data : "");
+		(int)shown.len, buffer_slice(&shown).data);
 	buffer_release(&shown);
 	return rc;
 }

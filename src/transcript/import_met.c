@@ -167,11 +167,7 @@ int import_not_understood(struct import *import, struct place place, const char 
 
 	if (!name.data)
 		return import_left_out_many(import, place, what, 1, false);
-	utf8_add_clean(&shown, name.data, utf8_truncate(name.data, name.len, 40));
-	for (size_t i = 0; i < shown.len; i++) {
-		if ((unsigned char)shown.data[i] < 0x20 || shown.data[i] == 0x7f)
-			shown.data[i] = ' ';
-	}
+	utf8_add_line(&shown, name.data, name.len, 40);
 	buffer_add_char(&shown, '\0');
 	int rc = buffer_error(&shown)
 			 ? BOBBIN_ENOMEM

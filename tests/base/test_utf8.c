@@ -241,6 +241,31 @@ static void cleaning__one_replacement_for_each_fault(void **state)
 	assert_cleaned("\xe4\xb8\xad\x80\xe6\x96\x87", 7, "\xe4\xb8\xad" R "\xe6\x96\x87");
 }
 
+static void line__of_what_fits_and_without_controls(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t max;
+		const char *line;
+	} LINES[] = {
+		{"", 5, ""},
+		{"a\nb\tc\x7f" "d", 10, "a b c d"},
+		{"caf\xc3\xa9s", 5, "caf\xc3\xa9"},
+		{"caf\xc3\xa9s", 4, "caf"},
+		{"\xff\xff\xff\xff", 4, R}, /* a replacement is longer than what it stands for */
+		{"a\xff" "b", 4, "a" R},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
+		struct buffer out = BUFFER_INIT(1000);
+		buffer_add_text(&out, "\n: ");
+		utf8_add_line(&out, LINES[i].text, strlen(LINES[i].text), LINES[i].max);
+		assert_memory_equal(out.data, "\n: ", 3);
+		assert_string_equal(out.data + 3, LINES[i].line);
+		buffer_release(&out);
+	}
+}
+
 static void columns__as_a_terminal_counts(void **state)
 {
 	(void)state;
@@ -277,6 +302,7 @@ int main(void)
 		cmocka_unit_test(truncation__emoji_after_9999_bytes),
 		cmocka_unit_test(truncation__of_invalid_bytes_ends),
 		cmocka_unit_test(cleaning__one_replacement_for_each_fault),
+		cmocka_unit_test(line__of_what_fits_and_without_controls),
 		cmocka_unit_test(columns__as_a_terminal_counts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
