@@ -116,7 +116,12 @@ void json_member_uint(struct json_writer *writer, const char *key, uint64_t valu
 void json_member_bool(struct json_writer *writer, const char *key, bool value);
 void json_member_value(struct json_writer *writer, const char *key, const struct json *value);
 
-/* Lone surrogates and NULs, escaped, in the bytes of a JSON value: all of them, and the NULs among them. */
+/* The UTF-16 unit of an escape \uXXXX at `at`; -1 if there is none. */
+int32_t json_escape_unit(const char *at, const char *end);
+/* The next lone surrogate or NUL, escaped, in the bytes of a JSON value: JSON_POISON_BYTES. NULL: there is none. */
+#define JSON_POISON_BYTES 6
+const char *json_poison_find(const char *at, const char *end);
+/* All of them, and the NULs among them. */
 size_t json_poison_count(const char *text, size_t len, size_t *ret_nuls);
 /* The same; each becomes \ufffd, which is as long. */
 size_t json_poison_mend(char *text, size_t len);

@@ -2,57 +2,60 @@
 /* Escapes that are valid JSON and stand for no character, in the bytes of a value. */
 #include "base/json.h"
 
-static int hex_value(const char *digits)
+int32_t json_escape_unit(const char *at, const char *end)
 {
-	int value = 0;
-	for (int i = 0; i < 4; i++) {
-		char c = digits[i];
+	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
+		return -1;
+	int32_t unit = 0;
+	for (int i = 2; i < 6; i++) {
+		char c = at[i];
 		int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 		if (digit < 0)
 			return -1;
-		value = value * 16 + digit;
+		unit = unit * 16 + digit;
 	}
-	return value;
+	return unit;
 }
 
-/* Counts them all, and the NULs apart; `mend`: they are replaced. */
-static size_t find_poison(char *text, size_t len, bool mend, size_t *ret_nuls)
+static bool is_high(int32_t unit)
 {
-	size_t found = 0;
-	*ret_nuls = 0;
-	for (size_t i = 0; i + 1 < len; i++) {
-		if (text[i] != '\\')
-			continue;
-		if (text[i + 1] != 'u' || i + 6 > len) {
-			i++;
-			continue;
-		}
-		int value = hex_value(text + i + 2);
-		if (value >= 0xd800 && value < 0xdc00 && i + 12 <= len && text[i + 6] == '\\' && text[i + 7] == 'u') {
-			int low = hex_value(text + i + 8);
-			if (low >= 0xdc00 && low < 0xe000) {
-				i += 11;
-				continue;
-			}
-		}
-		if (value == 0 || (value >= 0xd800 && value < 0xe000)) {
-			found++;
-			*ret_nuls += value == 0;
-			if (mend)
-				memcpy(text + i + 2, "fffd", 4);
-		}
-		i += 5;
+	return unit >= 0xd800 && unit < 0xdc00;
+}
+
+static bool is_low(int32_t unit)
+{
+	return unit >= 0xdc00 && unit < 0xe000;
+}
+
+const char *json_poison_find(const char *at, const char *end)
+{
+	while (at < end && (at = memchr(at, '\\', (size_t)(end - at)))) {
+		int32_t unit = json_escape_unit(at, end);
+		if (unit < 0)
+			at += end - at < 2 ? 1 : 2;
+		else if (is_high(unit) && is_low(json_escape_unit(at + 6, end)))
+			at += 12;
+		else if (unit == 0 || is_high(unit) || is_low(unit))
+			return at;
+		else
+			at += 6;
 	}
-	return found;
+	return NULL;
 }
 
 size_t json_poison_mend(char *text, size_t len)
 {
-	size_t nuls;
-	return find_poison(text, len, true, &nuls);
+	size_t found = 0;
+	for (const char *at = text; (at = json_poison_find(at, text + len)); at += JSON_POISON_BYTES, found++)
+		memcpy(text + (at - text) + 2, "fffd", 4);
+	return found;
 }
 
 size_t json_poison_count(const char *text, size_t len, size_t *ret_nuls)
 {
-	return find_poison((char *)text, len, false, ret_nuls);
+	size_t found = 0;
+	*ret_nuls = 0;
+	for (const char *at = text; (at = json_poison_find(at, text + len)); at += JSON_POISON_BYTES, found++)
+		*ret_nuls += memcmp(at + 2, "0000", 4) == 0;
+	return found;
 }

@@ -9,82 +9,22 @@
 /* Arguments nested deeper are sent as a text: the body around them has levels of its own. */
 #define ARGUMENTS_DEPTH_MAX (LIMIT_JSON_DEPTH / 2)
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The unit of an escape \uXXXX at `at`; -1 if there is none. */
-static int32_t escape_unit(const char *at, const char *end)
-{
-	if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
-		return -1;
-	int32_t unit = 0;
-	for (int i = 2; i < 6; i++) {
-		int digit = hex_value(at[i]);
-		if (digit < 0)
-			return -1;
-		unit = unit * 16 + digit;
-	}
-	return unit;
-}
-
-static bool is_high(int32_t unit)
-{
-	return unit >= 0xd800 && unit < 0xdc00;
-}
-
-static bool is_low(int32_t unit)
-{
-	return unit >= 0xdc00 && unit < 0xe000;
-}
-
-/* The length of the escape at `at` (a backslash); *ret_bad if it must be replaced. */
-static size_t escape_len(const char *at, const char *end, bool *ret_bad)
-{
-	int32_t unit = escape_unit(at, end);
-
-	*ret_bad = false;
-	if (unit < 0)
-		return end - at < 2 ? (size_t)(end - at) : 2;
-	if (is_high(unit) && is_low(escape_unit(at + 6, end)))
-		return 12;
-	*ret_bad = unit == 0 || is_high(unit) || is_low(unit);
-	return 6;
-}
-
 void text_copy_clean(struct buffer *out, const char *json, size_t len)
 {
-	const char *at = json, *end = json + len, *copied = json;
+	const char *at, *end = json + len, *copied = json;
 
-	while (at < end && (at = memchr(at, '\\', (size_t)(end - at)))) {
-		bool bad;
-		size_t escape = escape_len(at, end, &bad);
-		if (bad) {
-			buffer_add(out, copied, (size_t)(at - copied));
-			buffer_add_text(out, REPLACEMENT);
-			copied = at + escape;
-		}
-		at += escape;
+	for (; (at = json_poison_find(copied, end)); copied = at + JSON_POISON_BYTES) {
+		buffer_add(out, copied, (size_t)(at - copied));
+		buffer_add_text(out, REPLACEMENT);
 	}
 	buffer_add(out, copied, (size_t)(end - copied));
 }
 
 bool text_is_strict(const char *json, size_t len)
 {
-	const char *at = json, *end = json + len;
+	size_t nuls;
 
-	while (at < end && (at = memchr(at, '\\', (size_t)(end - at)))) {
-		bool bad;
-		size_t escape = escape_len(at, end, &bad);
-		if (bad && escape_unit(at, end) != 0)
-			return false;
-		at += escape;
-	}
-	return true;
+	return json_poison_count(json, len, &nuls) == nuls;
 }
 
 /* The bytes of what is not valid at `text`: a surrogate's three at once. */
@@ -125,7 +65,7 @@ static uint32_t next_code_point(const char **at, const char *end)
 {
 	uint32_t c = 0;
 	if (**at == '\\') {
-		int32_t unit = escape_unit(*at, end);
+		int32_t unit = json_escape_unit(*at, end);
 		char kind = end - *at > 1 ? (*at)[1] : '\0';
 		*at += unit >= 0 ? 6 : 2;
 		if (unit >= 0)

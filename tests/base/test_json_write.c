@@ -38,6 +38,35 @@ static void values__on_one_line(void **state)
 	}
 }
 
+/* Half a pair and NUL are no characters; a pair, what is escaped itself, and what is no escape are left alone. */
+static void escapes_without_a_character__are_counted_and_replaced(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t all, nuls;
+		const char *mended;
+	} CASES[] = {
+		{"", 0, 0, ""},
+		{"\"a\\n\\u00e9\"", 0, 0, "\"a\\n\\u00e9\""},
+		{"[\"\\ud83d\\ude00\"]", 0, 0, "[\"\\ud83d\\ude00\"]"},
+		{"\"\\uD83D\\ud83d\\ude00\\uDE00\"", 2, 0, "\"\\ufffd\\ud83d\\ude00\\ufffd\""},
+		{"\"\\u0000\\ud800\"", 2, 1, "\"\\ufffd\\ufffd\""},
+		{"\"\\\\u0000\\\\\\u0000\"", 1, 1, "\"\\\\u0000\\\\\\ufffd\""},
+		{"no JSON \\uZZ\\u0000 \\ud800 \\u00", 2, 1, "no JSON \\uZZ\\ufffd \\ufffd \\u00"},
+		{"\\", 0, 0, "\\"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+		char text[64];
+		size_t nuls, len = strlen(CASES[i].text);
+		memcpy(text, CASES[i].text, len + 1);
+		assert_int_equal(json_poison_count(text, len, &nuls), CASES[i].all);
+		assert_int_equal(nuls, CASES[i].nuls);
+		assert_int_equal(json_poison_mend(text, len), CASES[i].all);
+		assert_string_equal(text, CASES[i].mended);
+	}
+}
+
 static void structures__commas_are_kept(void **state)
 {
 	(void)state;
@@ -320,6 +349,7 @@ int main(void)
 		cmocka_unit_test(doubles__shortest_that_reads_back),
 		cmocka_unit_test(doubles__not_the_locale),
 		cmocka_unit_test(values__on_one_line),
+		cmocka_unit_test(escapes_without_a_character__are_counted_and_replaced),
 		cmocka_unit_test(splice__changes_no_other_byte),
 		cmocka_unit_test(no_memory_or_no_room__is_a_sticky_error),
 	};
