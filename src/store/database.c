@@ -9,6 +9,8 @@
 #include "store/file.h"
 #include "store/store_internal.h"
 
+#define NAP_NS INT64_C(1000000)
+
 /* SQLite's own word for a full disk is for its database file; of the others (the journal's index in memory that is shared,
  * a file that is to be made) only the system's error says it. */
 static bool is_full(sqlite3 *database, int code)
@@ -190,6 +192,22 @@ static int open_to_read(struct store *store, sqlite3 **ret_database, struct bobb
 	return open_and_look(store, "?immutable=1", ret_database, error);
 }
 
+/* SQLite waits for others with whatever it is asked, but for one thing: who finds a database that keeps no WAL yet and wants it
+ * to keep one is told "busy" at once when somebody else writes into it. A new store's first users come together. */
+static int set_up(struct store *store, sqlite3 *database, struct bobbin_error *error)
+{
+	const struct platform *platform = store->platform;
+	int64_t until = platform->monotonic_ns(platform->context) + DATABASE_WAIT_MS * INT64_C(1000000);
+
+	for (;;) {
+		int code = database_run(
+			database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;", error);
+		if (code != BOBBIN_EBUSY || platform->monotonic_ns(platform->context) >= until)
+			return code;
+		platform->sleep_ns(platform->context, NAP_NS);
+	}
+}
+
 int database_open(struct store *store, bool create, sqlite3 **ret_database, struct bobbin_error *error)
 {
 	sqlite3 *database;
@@ -200,8 +218,7 @@ int database_open(struct store *store, bool create, sqlite3 **ret_database, stru
 	code = open_file(store->dir, DATABASE_NAME, SQLITE_OPEN_READWRITE, &database, error);
 	if (code < 0)
 		return code;
-	code = database_run(
-		database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;", error);
+	code = set_up(store, database, error);
 	if (code == 0) {
 		*ret_database = database;
 		return 0;

@@ -200,6 +200,40 @@ static void count_fault(void *data, const char *fault)
 	++*(int *)data;
 }
 
+static void *write_a_while(void *data)
+{
+	usleep(100000);
+	return sqlite3_exec(data, "COMMIT", NULL, NULL, NULL) == SQLITE_OK ? NULL : data;
+}
+
+/* As it is between its making and the first user's switch to a WAL, with another user who writes into it. */
+static void database__without_a_wal_waits_for_who_writes_it(void **state)
+{
+	struct world world;
+	char path[SCRATCH_PATH_BYTES + 32];
+	sqlite3 *other;
+	pthread_t writer;
+	void *failed;
+	(void)state;
+
+	world_open(&world, STORE_SYNC_FULL);
+	path_of(&world, DATABASE_NAME, path);
+	mode_t mask = umask(077);
+	assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+	umask(mask);
+	assert_int_equal(
+		sqlite3_exec(other, "BEGIN IMMEDIATE; CREATE TABLE notes (text TEXT)", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(pthread_create(&writer, NULL, write_a_while, other), 0);
+	sqlite3 *database = open_database(&world);
+	assert_int_equal(pthread_join(writer, &failed), 0);
+	assert_null(failed);
+	assert_int_equal(ask(database, "SELECT count(*) FROM notes"), 0);
+	assert_int_equal(ask(database, "SELECT count(*) FROM pragma_journal_mode WHERE journal_mode = 'wal'"), 1);
+	database_close(database);
+	sqlite3_close(other);
+	world_close(&world);
+}
+
 static void check__finds_what_was_changed_inside(void **state)
 {
 	struct world world;
@@ -273,6 +307,7 @@ int main(void)
 		cmocka_unit_test(tables__that_are_there_are_not_waited_for),
 		cmocka_unit_test(tables__step_that_fails_leaves_the_old_version),
 		cmocka_unit_test(database__many_openers_at_once),
+		cmocka_unit_test(database__without_a_wal_waits_for_who_writes_it),
 		cmocka_unit_test(check__finds_what_was_changed_inside),
 		cmocka_unit_test(backup__is_whole_while_a_transaction_is_open),
 	};
