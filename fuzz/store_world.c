@@ -11,7 +11,7 @@
 static void open_store(struct fuzz_store *store, uint64_t index_step, uint32_t catalogue_step)
 {
 	struct store_options options = {
-		.create = true, .index_step = index_step, .catalogue_step = catalogue_step};
+		.create = true, .index_step = index_step, .catalogue_step = catalogue_step, .stamp_tick_ns = -1};
 
 	sim_process_init(&store->process, store->disk);
 	CHECK(store_open(&store->process.table, SIM_FOLDER, &options, &store->store, NULL) == 0);

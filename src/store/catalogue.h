@@ -2,8 +2,8 @@
 /*
  * The catalogue: .cache/catalogue, what a list showed of each session, so that the next list asks only
  * whether a log has changed. Which sessions there are is for the folder to say, never for the catalogue; an
- * entry counts for a log of the same inode, size and time. Written whole, replaced by rename; without it, or
- * with a damaged one, a list reads the ends of each log.
+ * entry counts for a log of the same inode, size and time, and is made only when that time is past. Written whole,
+ * replaced by rename; without it, or with a damaged one, a list reads the ends of each log.
  */
 #ifndef STORE_CATALOGUE_H
 #define STORE_CATALOGUE_H

@@ -173,6 +173,7 @@ int store_open(const struct platform *platform, const char *path, const struct s
 	store->read_only = options->read_only;
 	store->index_step = options->index_step ? options->index_step : STORE_INDEX_STEP;
 	store->index_memory = options->index_memory ? options->index_memory : STORE_INDEX_MEMORY;
+	store->stamp_tick_ns = options->stamp_tick_ns ? options->stamp_tick_ns : STORE_STAMP_TICK_NS;
 	store->catalogue_step = options->catalogue_step ? options->catalogue_step : STORE_CATALOGUE_STEP;
 	store->path = mem_copy_text(path, len);
 	int rc = store->path ? open_dir(store, options, error)

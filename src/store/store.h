@@ -53,9 +53,13 @@ struct store_options {
 	uint32_t catalogue_step; /* logs that a list opens, from which on it writes a new catalogue; 0:
 				  * STORE_CATALOGUE_STEP
 				  */
+	int64_t stamp_tick_ns; /* the longest step of the clock that stamps files; 0: STORE_STAMP_TICK_NS,
+				* negative: no session is ever made anew under its id
+				*/
 };
 #define STORE_INDEX_STEP (256u << 10)
 #define STORE_INDEX_RECORDS 256 /* likewise, records */
+#define STORE_STAMP_TICK_NS INT64_C(20000000) /* kernels have 1 to 10 ms */
 #define STORE_INDEX_MEMORY 8192 /* about 1.5 MiB */
 #define STORE_CATALOGUE_STEP 64
 

@@ -15,6 +15,7 @@ struct store {
 	uint64_t index_step;
 	uint32_t index_memory;
 	uint32_t catalogue_step;
+	int64_t stamp_tick_ns;
 };
 
 #define STORE_CACHE_NAME ".cache"

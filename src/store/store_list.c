@@ -332,6 +332,9 @@ struct cataloguing {
 	struct buffer new_text;
 	uint32_t new_count;
 	size_t looked_at; /* logs that had to be opened */
+	/* Logs modified before it can be told from later ones: a session that is deleted and made anew within a step of the
+	 * clock may have the inode, the size and the time of the old one. */
+	int64_t settled_ns;
 	uint64_t room;	  /* bytes that may still be read to count messages */
 };
 
@@ -353,7 +356,7 @@ static int look_up(struct store *store, const struct store_found *found,
 		if (rc)
 			return rc;
 		/* Without a header, or with a meta that is behind, more than the log's bytes decides. */
-		lasts = lasts && ret_entry->messages_exact;
+		lasts = lasts && ret_entry->messages_exact && found->info.modified_ns < catalogue->settled_ns;
 		catalogue->looked_at += lasts;
 	}
 	if (lasts) {
@@ -370,6 +373,10 @@ int store_list(struct store *store, const struct store_list_options *options, st
 	struct cataloguing catalogue = {.new_text = BUFFER_INIT(SIZE_MAX - 1), .room = LIMIT_LIST_COUNT_BYTES};
 	struct store_entry *entries = NULL;
 	size_t count = 0, limit = options && options->limit ? options->limit : SIZE_MAX;
+
+	catalogue.settled_ns = store->stamp_tick_ns < 0
+				       ? INT64_MAX
+				       : store->platform->realtime_ns(store->platform->context) - store->stamp_tick_ns;
 	int rc = store_find_logs(&listing, error);
 
 	if (!rc) {

@@ -251,6 +251,7 @@ static bobbin_store *open_store(const char *path)
 	/* Caches are written all the time. */
 	store->store->index_step = 1;
 	store->store->catalogue_step = 1;
+	store->store->stamp_tick_ns = -1;
 	return store;
 }
 

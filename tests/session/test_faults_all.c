@@ -36,7 +36,11 @@ struct world {
 static int open_store(struct world *world, bobbin_store **ret_store)
 {
 	struct store_options options = {
-		.create = true, .force_filesystem = true, .index_step = 1, .catalogue_step = 1};
+		.create = true,
+		.force_filesystem = true,
+		.index_step = 1,
+		.catalogue_step = 1,
+		.stamp_tick_ns = -1};
 	bobbin_store *store;
 	int rc = bobbin_store_open(world->store, NULL, &store, NULL);
 

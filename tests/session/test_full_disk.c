@@ -107,6 +107,7 @@ static bobbin_store *open_store(const struct disk *disk)
 	assert_int_equal(rc, 0);
 	store->store->index_step = 1;
 	store->store->catalogue_step = 1;
+	store->store->stamp_tick_ns = -1;
 	return store;
 }
 

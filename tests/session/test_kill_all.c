@@ -79,6 +79,7 @@ static bobbin_store *open_store(const char *path)
 		return NULL;
 	store->store->index_step = 1;
 	store->store->catalogue_step = 1;
+	store->store->stamp_tick_ns = -1;
 	return store;
 }
 

@@ -36,7 +36,8 @@ static bobbin_store *open_store(struct world *world, bool read_only)
 		.read_only = read_only,
 		.force_filesystem = true,
 		.index_step = 1,
-		.catalogue_step = 1};
+		.catalogue_step = 1,
+		.stamp_tick_ns = -1};
 	struct bobbin_store_options outer = BOBBIN_STORE_OPTIONS_INIT;
 	bobbin_store *store;
 

@@ -70,7 +70,11 @@ static char *all_of(struct world *world)
 static void open_store(struct world *world)
 {
 	struct store_options options = {
-		.create = true, .force_filesystem = true, .index_step = 1, .catalogue_step = 1};
+		.create = true,
+		.force_filesystem = true,
+		.index_step = 1,
+		.catalogue_step = 1,
+		.stamp_tick_ns = -1};
 
 	store_close(world->store);
 	assert_int_equal(store_open(&world->platform.table, world->dir, &options, &world->store, NULL), 0);
