@@ -40,7 +40,7 @@ static void check_lines(struct sim_world *world, const struct sim_scan *scan, in
 
 	for (size_t i = 0; i < scan->count; i++) {
 		const struct sim_line *line = &scan->lines[i];
-		if (sim_scan_find(scan, line->entry) != line)
+		if (line->entry >= 0 && sim_scan_find(scan, line->entry) != line)
 			sim_fail(world, "entry %d of %s is there twice", line->entry,
 				world->ledger.logs[log].id);
 		if (line->seq && line->seq <= last)
@@ -307,7 +307,7 @@ static void compare_tokens(struct comparison *comparison)
 	arena_release(&arena);
 }
 
-static enum record_kind kind_of(const struct sim_entry *entry)
+static enum record_kind kind_of(const struct sim_ledger *ledger, const struct sim_line *line)
 {
 	static const struct {
 		const char *type;
@@ -315,6 +315,9 @@ static enum record_kind kind_of(const struct sim_entry *entry)
 	} TYPES[] = {{"usage", RECORD_USAGE}, {"run", RECORD_RUN}, {"segment", RECORD_SEGMENT},
 		{"compaction", RECORD_COMPACTION}, {"clear", RECORD_CLEAR}};
 
+	if (line->entry < 0)
+		return RECORD_SESSION;
+	const struct sim_entry *entry = &ledger->entries[line->entry];
 	if (entry->kind <= SIM_TOOL)
 		return RECORD_MESSAGE;
 	if (entry->kind != SIM_CONTROL)
@@ -352,12 +355,12 @@ static void compare_records(struct comparison *comparison, const struct sim_scan
 		if (rc || record.offset != line->offset || record.seq != line->seq || json.len != line->len ||
 			memcmp(json.text, file->data + line->offset, line->len) != 0)
 			DIFFERS(comparison, "record %zu differs", i + 1);
-		enum record_kind kind = kind_of(&comparison->world->ledger.entries[line->entry]);
+		enum record_kind kind = kind_of(&comparison->world->ledger, line);
 		if (record.kind != kind || record.previous != newest[kind])
 			DIFFERS(comparison, "record %zu is of kind %d after %u", i + 1, (int)record.kind,
 				record.previous);
 		newest[kind] = (uint32_t)i + 1;
-		if (comparison->world->ledger.entries[line->entry].kind == SIM_TITLE)
+		if (line->entry >= 0 && comparison->world->ledger.entries[line->entry].kind == SIM_TITLE)
 			snprintf(expected_title, sizeof(expected_title), "t%d", line->entry);
 	}
 	for (int kind = 0; kind < RECORD_KINDS; kind++)

@@ -167,21 +167,34 @@ static bool take_record(
 	       take(reading, entry->members + strlen(members));
 }
 
+/* "wasBytes": the log was longer once, so it says where it has become shorter. */
+static bool take_was_bytes(struct reading *reading, const char *data)
+{
+	uint64_t bytes;
+
+	return take(reading, "\"wasBytes\":") && take_number(reading, &bytes) &&
+	       bytes > (uint64_t)(reading->start - data);
+}
+
 static bool take_title(
-	const struct sim_ledger *ledger, int log, struct reading *reading, struct sim_line *line)
+	const struct sim_ledger *ledger, int log, const char *data, struct reading *reading, struct sim_line *line)
 {
 	uint64_t number;
+	struct reading more;
 
-	if (!take(reading, "{\"type\":\"session\",\"title\":\"t") || !take_number(reading, &number) ||
-		!take(reading, "\"") || number >= (uint64_t)ledger->entry_count)
+	if (!take(reading, "\"title\":\"t") || !take_number(reading, &number) || !take(reading, "\"") ||
+		number >= (uint64_t)ledger->entry_count)
 		return false;
 	line->entry = (int)number;
+	more = *reading;
+	if (take(&more, ",") && take_was_bytes(&more, data))
+		*reading = more;
 	return ledger->entries[number].log == log && ledger->entries[number].kind == SIM_TITLE;
 }
 
 /* The length of the record that begins here, 0 if it is none of ours. */
-static size_t match(const struct sim_ledger *ledger, int log, const struct sim_scan *scan, const char *at,
-	const char *end, struct sim_line *ret_line)
+static size_t match(const struct sim_ledger *ledger, int log, const struct sim_scan *scan, const char *data,
+	const char *at, const char *end, struct sim_line *ret_line)
 {
 	struct reading reading = {at, at, end};
 	struct sim_line line = {.entry = -1};
@@ -194,7 +207,8 @@ static size_t match(const struct sim_ledger *ledger, int log, const struct sim_s
 			reading = rewind;
 		else if (!take_record(ledger, log, &reading, &line))
 			return 0;
-	} else if (!take_title(ledger, log, &reading, &line))
+	} else if (!take(&reading, "{\"type\":\"session\",") ||
+		   (!take_was_bytes(&reading, data) && !take_title(ledger, log, data, &reading, &line)))
 		return 0;
 	if (!take_end(&reading))
 		return 0;
@@ -218,7 +232,7 @@ static size_t match_all(const struct sim_ledger *ledger, int log, struct sim_sca
 	struct sim_line line;
 	size_t len;
 
-	while (at < end && (len = match(ledger, log, scan, at, end, &line)) > 0) {
+	while (at < end && (len = match(ledger, log, scan, data, at, end, &line)) > 0) {
 		if (scan->count == SIM_LINES_MAX)
 			abort();
 		line.offset = (size_t)(at - data);

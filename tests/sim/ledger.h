@@ -79,8 +79,8 @@ struct sim_ledger {
 };
 
 struct sim_line {
-	int entry;
-	uint64_t seq; /* 0: a title */
+	int entry;    /* -1: the store's own, about a log that has become shorter */
+	uint64_t seq; /* 0: a title, or the store's own */
 	size_t offset, len;
 	bool aside; /* the store put a parent in: this one, "" for null */
 	char parent[SIM_ID_BYTES];

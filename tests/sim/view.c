@@ -156,6 +156,8 @@ bool sim_view(const struct sim_ledger *ledger, int number, struct sim_view *ret_
 	ret_view->own_from = ret_view->count;
 	sim_scan(ledger, number, scan);
 	for (size_t i = 0; whole && i < scan->count; i++) {
+		if (scan->lines[i].entry < 0)
+			continue;
 		const struct sim_entry *entry = &ledger->entries[scan->lines[i].entry];
 		if (entry->kind <= SIM_TOOL)
 			add_message(ledger, ret_view, &scan->lines[i]);
