@@ -663,7 +663,7 @@ BOBBIN_API const bobbin_faults *bobbin_import_warnings(const bobbin_import *impo
 /* How often an import met something that is no message. */
 struct bobbin_import_tally {
 	const char *kind; /* a stable word. Damage: "torn", "nuls", "half_character", "foreign" and "glued" of lines, "hole",
-	                   * "broken_off" and "around" of documents, "key_twice", "order", "no_role" of messages. Of what is
+	                   * "broken_off" and "around" of documents, "key_twice", "too_long", "order", "no_role" of messages. Of what is
 	                   * no damage: "not_understood", "left_out". */
 	const char *what; /* for people, in the number that suits the count: "torn lines" */
 	uint64_t count;   /* never 0 */

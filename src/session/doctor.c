@@ -217,12 +217,12 @@ static int unopenable(bobbin_store *store, const char *id, const struct bobbin_e
 {
 	char where[LIMIT_SESSION_ID_BYTES + 16], at[LIMIT_SESSION_ID_BYTES + 1];
 	const char *kind = why->code == BOBBIN_EREFUSED ? "refused" : store_why_unreadable(store->store, slice_of(id), at);
-	const char *advice = unopenable_advice(strcmp(kind, "forbidden") == 0 || why->code != BOBBIN_EIO ? kind : "unread");
+	bool forbidden = strcmp(kind, "forbidden") == 0; /* it is told as unread, with an advice of its own */
 	/* What could not be read just now is not damaged for that, whatever it looks like. */
-	if (why->code == BOBBIN_EIO || strcmp(kind, "forbidden") == 0)
+	if (why->code == BOBBIN_EIO && !forbidden)
 		kind = "unread";
 	snprintf(where, sizeof(where), "%s.jsonl", id);
-	int rc = faults_add(faults, kind, where, why->line, why->offset, why->message, advice);
+	int rc = faults_add(faults, forbidden ? "unread" : kind, where, why->line, why->offset, why->message, unopenable_advice(kind));
 	return rc || why->code != BOBBIN_ECORRUPT ? rc : faults_add_repair(faults, NEW_SESSION);
 }
 
