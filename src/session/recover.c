@@ -265,8 +265,6 @@ static int ask_for_lost(struct missing *missing, const struct block *block, size
 	for (uint32_t level = 0; !rc && level < node.level && log_base(maker); level++)
 		maker = log_base(maker);
 	if (!rc)
-		rc = number_is_doubtful(missing->log, missing->batch, &doubtful, error);
-	if (!rc)
 		rc = find_recorded(missing, log_info(maker)->id, call, answer, &record, error);
 	if (rc == 0 && !info->redact_on_write && !action_has_arguments(&record, arguments_of(block, missing->arena)))
 		rc = BOBBIN_ENOTFOUND;
@@ -274,6 +272,8 @@ static int ask_for_lost(struct missing *missing, const struct block *block, size
 		rc = find_of_repaired(missing, block, call, answer, &record, error);
 	if (rc == BOBBIN_ENOTFOUND)
 		return 0;
+	if (!rc)
+		rc = number_is_doubtful(missing->log, missing->batch, &doubtful, error);
 	if (rc < 0)
 		return rc;
 	if (doubtful)
