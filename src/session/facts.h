@@ -41,8 +41,7 @@ int facts_find(bobbin_session *session, struct memory *memory, uint32_t node, st
 struct facts_found;
 void facts_found_free(struct facts_found *found); /* NULL allowed */
 
-/* The newest message on the line to `head` that a person typed, NODE_NONE if there is none; its text. */
-uint32_t facts_newest_typed(const struct log *log, uint32_t head);
+/* The text of a message that a person typed. */
 int facts_typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
 	struct arena *arena, struct bobbin_error *error);
 int64_t facts_said_ns(const struct message *message); /* now, if its record does not say */

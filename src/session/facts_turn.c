@@ -11,17 +11,6 @@
 
 /* ---- Showing */
 
-/* The newest message on the line to `head` that a person typed. */
-uint32_t facts_newest_typed(const struct log *log, uint32_t head)
-{
-	struct log_node node;
-
-	for (uint32_t at = head; at != NODE_NONE && log_node(log, at, &node) == 0; at = node.parent)
-		if (node.role == ROLE_USER && node.origin == ORIGIN_PERSON)
-			return at;
-	return NODE_NONE;
-}
-
 int facts_typed_text(struct log *log, uint32_t node, struct buffer *out, struct message *ret_message,
 	struct arena *arena, struct bobbin_error *error)
 {
@@ -139,16 +128,17 @@ int facts_for(bobbin_session *session, const struct facts_wanted *wanted, struct
 	struct facts_shown *ret_shown, struct bobbin_error *error)
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
-	uint32_t node = facts_newest_typed(session->log, wanted->head);
+	uint32_t node = NODE_NONE;
 	struct bobbin_error why = {0};
 	struct facts_answer *answer;
 	struct memory *memory;
-	int code;
 
 	*ret_shown = (struct facts_shown){{"", 0}, NULL};
-	if (!owner.len || node == NODE_NONE)
+	int code = owner.len ? newest_typed(session->log, wanted->head, &node, &why) : 0;
+	if (code == 0 && node == NODE_NONE)
 		return 0;
-	code = facts_memory(session, false, &memory, &why);
+	if (code == 0)
+		code = facts_memory(session, false, &memory, &why);
 	if (code == BOBBIN_ENOTFOUND)
 		return 0;
 	if (code == 0)
@@ -230,11 +220,11 @@ int facts_learn_turn(bobbin_session *session, uint32_t node, struct memory_taken
 {
 	struct slice owner = slice_of(log_info(session->log)->owner);
 	struct memory *memory = NULL;
-	uint32_t typed = facts_newest_typed(session->log, node);
-	int code;
+	uint32_t typed = NODE_NONE;
+	int code = owner.len ? newest_typed(session->log, node, &typed, error) : 0;
 
-	if (!owner.len || typed == NODE_NONE)
-		return 0;
+	if (code < 0 || typed == NODE_NONE)
+		return code;
 	code = facts_memory(session, true, &memory, error);
 	return code < 0 ? code : facts_learn(session, memory, typed, taken, error);
 }

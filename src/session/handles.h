@@ -82,6 +82,9 @@ void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_a
 int call_key_add(struct log *log, const char *id, uint32_t batch, size_t call, struct slice name, struct arena *arena,
 	struct buffer *out, struct bobbin_error *error);
 
+/* session.c: the newest message on the line to `head` that a person typed; NODE_NONE if there is none. */
+int newest_typed(const struct log *log, uint32_t head, uint32_t *ret_node, struct bobbin_error *error);
+
 /* recover.c: answers the calls at the head that have no result: with what the journal of actions has recorded, or marked
  * ones. Their numbers; ret_replayed may be NULL. */
 int recover_dangling(struct store *store, struct log *log, uint64_t *ret_marked, uint64_t *ret_replayed,

@@ -238,18 +238,12 @@ static int add_answer(struct missing *missing, const struct block *block, size_t
  * calls of the turn are counted. */
 static int number_is_doubtful(struct log *log, uint32_t batch, bool *ret_is, struct bobbin_error *error)
 {
-	struct log_node node;
-	int rc = log_look_up_node(log, batch, &node, error);
-	while (!rc && node.parent != NODE_NONE) {
-		uint32_t at = node.parent;
-		rc = log_look_up_node(log, at, &node, error);
-		if (!rc && node.role == ROLE_USER && node.origin == ORIGIN_PERSON) {
-			*ret_is = log_gap(log, at, batch);
-			return log_failure(log, error);
-		}
-	}
-	*ret_is = true;
-	return rc;
+	uint32_t typed;
+	int rc = newest_typed(log, batch, &typed, error);
+	if (rc < 0)
+		return rc;
+	*ret_is = typed == NODE_NONE || log_gap(log, typed, batch);
+	return log_failure(log, error);
 }
 
 /* The journal is asked under the id of whoever made the call, and believed only for these very arguments. */

@@ -189,6 +189,21 @@ int bobbin_short_id(bobbin_session *session, const char *id, char ret_id[BOBBIN_
 	return 0;
 }
 
+int newest_typed(const struct log *log, uint32_t head, uint32_t *ret_node, struct bobbin_error *error)
+{
+	struct log_node node;
+	uint32_t at = head;
+	for (; at != NODE_NONE; at = node.parent) {
+		int rc = log_look_up_node(log, at, &node, error);
+		if (rc < 0)
+			return rc;
+		if (node.role == ROLE_USER && node.origin == ORIGIN_PERSON)
+			break;
+	}
+	*ret_node = at;
+	return 0;
+}
+
 /* ---- Appending ---- */
 
 void ack_fill(const struct log *log, const struct log_ack *from, struct bobbin_ack *ret_ack)

@@ -49,8 +49,11 @@ static int find_typed(struct call *call, uint32_t *ret_node)
 	struct log *log = call->session->log;
 	struct slice id = tool_text(call, "message");
 	struct log_node info;
-	uint32_t node = id.len ? NODE_NONE : facts_newest_typed(log, log_head(log));
+	uint32_t node = NODE_NONE;
+	int rc = id.len ? 0 : newest_typed(log, log_head(log), &node, call->error);
 
+	if (rc < 0)
+		return rc;
 	if (id.len && (log_find(log, id, &node, NULL) < 0 || !log_on_line(log, node, log_head(log))))
 		return error_set(call->error, BOBBIN_EINPUT, "there is no message %.100s in this conversation", id.data);
 	if (node != NODE_NONE && (log_node(log, node, &info) < 0 || info.level || info.role != ROLE_USER ||

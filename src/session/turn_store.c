@@ -73,24 +73,14 @@ static int append_user(bobbin_turn *turn, struct slice text, struct bobbin_error
 	return rc < 0 ? rc : stored_event(turn, acks[count - 1].id, error);
 }
 
-/* The newest message on the line that a person typed. */
-static uint32_t last_user(const struct log *log)
-{
-	struct log_node node;
-	uint32_t at = log_head(log);
-	while (at != NODE_NONE && log_node(log, at, &node) == 0) {
-		if (node.role == ROLE_USER && node.origin == ORIGIN_PERSON)
-			return at;
-		at = node.parent;
-	}
-	return NODE_NONE;
-}
-
 int turn_store_user(bobbin_turn *turn, struct slice text, bool regenerate, struct bobbin_error *error)
 {
 	if (!regenerate)
 		return append_user(turn, text, error);
-	uint32_t user = last_user(turn->session->log);
+	uint32_t user;
+	int rc = newest_typed(turn->session->log, log_head(turn->session->log), &user, error);
+	if (rc < 0)
+		return rc;
 	if (user == NODE_NONE)
 		return error_set(error, BOBBIN_ENOTFOUND, "there is no user message to answer again");
 	turn->branch = user != log_head(turn->session->log);

@@ -580,8 +580,31 @@ static int count_from(
 	return rc < 0 ? rc : count;
 }
 
-/* Its index is in blocks that are read as they are needed, for a line that is not straight also to find out what is on it: while
- * one cannot be read, nobody takes the line for a shorter one. */
+/* A person's word and the many of an assistant's; the last was said anew. The index is in blocks that are read as they are needed,
+ * for a line that is not straight also to find out what is on it. */
+static void prepare_long(struct world *world)
+{
+	bobbin_session *session;
+	char record[64];
+
+	memset(world, 0, sizeof(*world));
+	scratch_make(world->dir);
+	snprintf(world->store, sizeof(world->store), "%s", scratch_path(world->dir, "store"));
+	fail_platform_init(&world->platform);
+	world->platform.skip_sync = true;
+	bobbin_store *store = open_store(world, false);
+	assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
+	for (int i = 1; i <= LONG_LINE; i++) {
+		snprintf(record, sizeof(record), "{\"role\":\"%s\",\"content\":\"number %d\"}", i == 1 ? "user" : "assistant", i);
+		say(session, record);
+	}
+	assert_int_equal(bobbin_session_rewind(session, "m3999", NULL, NULL), 0);
+	say(session, "{\"role\":\"assistant\",\"content\":\"beside the last\"}");
+	bobbin_session_close(session);
+	bobbin_store_close(store);
+}
+
+/* While a block cannot be read nobody takes the line for a shorter one. */
 static void unread__a_long_line_is_given_whole_or_not_at_all(void **state)
 {
 	(void)state;
@@ -589,28 +612,13 @@ static void unread__a_long_line_is_given_whole_or_not_at_all(void **state)
 	static const int right[] = {LONG_LINE, LONG_LINE - 1, 2};
 	uint64_t refused = 0;
 	struct world world;
-	char record[64];
 
-	memset(&world, 0, sizeof(world));
-	scratch_make(world.dir);
-	snprintf(world.store, sizeof(world.store), "%s", scratch_path(world.dir, "store"));
-	fail_platform_init(&world.platform);
-	world.platform.skip_sync = true;
-	bobbin_store *store = open_store(&world, false);
-	bobbin_session *session;
-	assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
-	for (int i = 1; i <= LONG_LINE; i++) {
-		snprintf(record, sizeof(record), "{\"role\":\"user\",\"content\":\"number %d\"}", i);
-		say(session, record);
-	}
-	assert_int_equal(bobbin_session_rewind(session, "m3999", NULL, NULL), 0);
-	say(session, "{\"role\":\"user\",\"content\":\"beside the last\"}");
-	bobbin_session_close(session);
-	bobbin_store_close(store);
+	prepare_long(&world);
 	for (size_t i = 0; i < 3; i++) {
 		bool failed = true;
 		for (uint64_t nth = 1; failed && nth < 200; nth++) {
-			store = open_store(&world, true);
+			bobbin_store *store = open_store(&world, true);
+			bobbin_session *session;
 			assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
 			int count = count_from(&world, session, from[i], nth, &failed);
 			if (count != right[i] && (!failed || count != BOBBIN_EIO))
@@ -624,11 +632,40 @@ static void unread__a_long_line_is_given_whole_or_not_at_all(void **state)
 	scratch_remove(world.dir);
 }
 
+/* Nor says that nobody typed anything. */
+static void unread__what_was_typed_is_found_or_not_told(void **state)
+{
+	(void)state;
+	const struct way way = {EIO, true, ""};
+	uint64_t refused = 0;
+	struct world world;
+	bool failed = true;
+
+	prepare_long(&world);
+	for (uint64_t nth = 1; failed; nth += 5) {
+		bobbin_store *store = open_store(&world, true);
+		bobbin_session *session;
+		uint32_t typed = 77;
+		assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
+		fail_from(&world, &way, nth);
+		int rc = newest_typed(session->log, log_head(session->log), &typed, NULL);
+		failed = stop_failing(&world, &way);
+		assert_true(rc == 0 || (failed && rc == BOBBIN_EIO));
+		assert_int_equal(typed, rc ? 77 : 0);
+		refused += rc < 0;
+		bobbin_session_close(session);
+		bobbin_store_close(store);
+	}
+	assert_true(refused > 0);
+	scratch_remove(world.dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unread__is_what_is_said_and_nothing_else),
 		cmocka_unit_test(unread__a_long_line_is_given_whole_or_not_at_all),
+		cmocka_unit_test(unread__what_was_typed_is_found_or_not_told),
 		cmocka_unit_test(unread__a_meta_that_has_the_only_word_is_asked_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
