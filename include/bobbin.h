@@ -445,7 +445,7 @@ struct bobbin_backup_report {
  * A backup belongs to the folder of the store that it was made of, wherever that is moved. Another folder (a store that was
  * restored, copied, or moved to another disk) goes on with it if it has everything that is in it: each log there is the beginning
  * of its own of that name. Otherwise it is refused (BOBBIN_ECONFLICT), and so is a store that lacks messages of a session that the
- * backup has, because it was put back to an earlier state; the message says whose the backup is, and nothing was changed.
+ * backup has, because it was put back to an earlier state, or has no session at all; the message says whose the backup is, and nothing was changed.
  *
  * What cannot be copied (report.left_out) stops nothing; what an earlier backup has of it stays there.
  *

@@ -194,7 +194,7 @@ const struct command commands[] = {
 		"DIR must not exist, or be an earlier backup: then only what came since is copied, and what was deleted since "
 		"is taken out. A backup belongs to the store folder it was made of, wherever that is moved. Another one (restored, "
 		"copied) goes on with it if it has all of it: each log there is the beginning of its own of that name. Else, and "
-		"if the store has lost messages that the backup has, it is refused (4) and nothing is changed. What cannot be "
+		"if the store has lost messages that the backup has, or has no session any more, it is refused (4) and nothing is changed. What cannot be "
 		"copied (no file, a damaged database) is named, and the answer is no (1). A backup is a store: bobbin --store DIR reads it, and a copy of it is how to go back.",
 		"", 1, 1, command_backup},
 	{"help", "help [COMMAND]", "this, or a command explained", "", "", 0, 1, command_help},

@@ -6,6 +6,7 @@
  *	deleted there since is taken out, and what has the name of a deleted one is copied in its place.
  *	Another folder (restored, copied, on another disk) goes on with a backup of which it has everything: each log there is the
  *	beginning of its own of that name. From then on the backup is of that folder.
+ *	A folder without any session takes none away: so looks a store that was lost, its files removed or its disk not mounted in it.
  *	Nobody takes away messages by being behind: a log that is still the one that was copied, by its first line, and does not
  *	have all of the copy, was put back to an earlier state, or is a copy that went on otherwise.
  *	A backup of an earlier version, which does not say whose it is, is of the folder that has one of the files it was copied from.
@@ -24,6 +25,7 @@ struct looking {
 	struct backup *backup;
 	const char *shown; /* the backup */
 	size_t logs;	   /* in it */
+	bool empty;	   /* the store has no log */
 	bool has_database; /* there are facts or actions */
 	bool has_file;	   /* one is of a file that is still there */
 	/* Numbers of logs, and the first of each. */
@@ -95,7 +97,7 @@ static int fitting(const char *path, size_t max)
 
 static const char *others(size_t number, char ret_text[48])
 {
-	snprintf(ret_text, 48, number > 1 ? " and %zu others" : "", number - 1);
+	snprintf(ret_text, 48, number > 2 ? " and %zu others" : number > 1 ? " and another" : "", number - 1);
 	return ret_text;
 }
 
@@ -129,6 +131,17 @@ static int refuse_lost(const struct looking *looking, struct bobbin_error *error
 		fitting(looking->shown, 100), looking->shown, looking->lost_id, others(looking->lost, more));
 }
 
+static int refuse_empty(const struct looking *looking, struct bobbin_error *error)
+{
+	char more[48];
+
+	return error_set(error, BOBBIN_ECONFLICT,
+		"the store %.*s has no session any more; the backup %.*s has %s%s. Nothing was changed. If the store was lost, a copy "
+		"of the backup is how to go back; if all was deleted on purpose, remove the backup",
+		fitting(looking->backup->owner.path, 100), looking->backup->owner.path, fitting(looking->shown, 100), looking->shown,
+		looking->missing_id, others(looking->missing, more));
+}
+
 static int judge(const struct looking *looking, bool *ret_taken_over, struct bobbin_error *error)
 {
 	const struct backup *backup = looking->backup;
@@ -143,8 +156,21 @@ static int judge(const struct looking *looking, bool *ret_taken_over, struct bob
 			looking->written_id);
 	if (looking->lost)
 		return refuse_lost(looking, error);
+	if (looking->empty && looking->logs)
+		return refuse_empty(looking, error);
 	*ret_taken_over = !ours && looking->logs;
 	return 0;
+}
+
+/* Is there no log in the store? */
+static int look_for_none(struct looking *looking, struct bobbin_error *error)
+{
+	struct store_listing listing = {.store = looking->backup->source};
+	int rc = store_find_logs(&listing, error);
+
+	looking->empty = !listing.count;
+	mem_free(listing.found);
+	return rc;
 }
 
 int backup_owner_check(struct backup *backup, const char *shown, bool *ret_taken_over, struct bobbin_error *error)
@@ -160,6 +186,8 @@ int backup_owner_check(struct backup *backup, const char *shown, bool *ret_taken
 
 	for (size_t i = 0; !rc && i < listing.count; i++)
 		rc = look_at(&looking, &listing.found[i], error);
+	if (!rc)
+		rc = look_for_none(&looking, error);
 	if (!rc)
 		rc = judge(&looking, ret_taken_over, error);
 	mem_free(listing.found);

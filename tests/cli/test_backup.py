@@ -91,9 +91,25 @@ with Scratch() as scratch:
     scratch.run("--store", "moved", "delete", "main")
     say(scratch, "moved", "main", "anew")
     goes_on(scratch, "moved", False, "the only session deleted and made anew")
+    say(scratch, "moved", "third", "three")
     rewrite_first_line(scratch, lambda first: first["born"] and first.update(device=1))
     scratch.run("--store", "moved", "delete", "main")
     goes_on(scratch, "moved", False, "the number of its device changes when a machine starts")
+
+# A store that lost everything looks like one in which all was deleted.
+with Scratch() as scratch:
+    for session in ("main", "other"):
+        say(scratch, "mine", session, "words")
+    scratch.run("--store", "mine", "backup", "copy")
+    for name in os.listdir(path_of(scratch, "mine")):
+        if not name.startswith("."):
+            os.remove(path_of(scratch, f"mine/{name}"))
+    is_refused(scratch, "mine", 4, ["mine has no session any more; the backup copy has", " and another. Nothing", "Nothing was changed"],
+               "a store that was emptied takes nothing away")
+    say(scratch, "mine", "third", "words")
+    goes_on(scratch, "mine", False, "one that has any goes on")
+    equal(sorted(name for name in os.listdir(path_of(scratch, "copy")) if name.endswith(".jsonl")), ["third.jsonl"],
+          "and what was deleted is taken out")
 
 # Backups of earlier versions.
 with Scratch() as scratch:
@@ -105,6 +121,7 @@ with Scratch() as scratch:
     say(scratch, "mine", "main", "three")
     goes_on(scratch, "mine", False, "a backup that does not say whose it is goes on")
     scratch.run("--store", "mine", "delete", "main")
+    say(scratch, "mine", "third", "four")
     goes_on(scratch, "mine", False, "and says it from then on")
 
 # Copies, restored ones: whoever has all of it goes on.
