@@ -6,13 +6,8 @@
  *	for (uint64_t nth = 1;; nth++) {
  *		fail_alloc_start(nth);
  *		int rc = thing_do(&thing);
- *		struct fail_alloc_report report = fail_alloc_stop();
- *		if (!report.failed) {           // fewer than nth allocations: all were tried
- *			assert_int_equal(rc, 0);
+ *		if (failure_were_all_tried(rc)) // failure.h; or fail_alloc_stop(), and a look at its report
  *			break;
- *		}
- *		assert_int_equal(rc, BOBBIN_ENOMEM);
- *		assert_int_equal(report.live, 0);
  *	}
  *
  *	struct fail_platform world;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/error.h"
 
 bool failure_is_of_memory(enum failure failure)
 {
@@ -34,4 +35,13 @@ bool failure_stop(struct fail_platform *world, enum failure failure)
 	bool failed = world->failed;
 	fail_platform_heal(world);
 	return failed;
+}
+
+bool failure_were_all_tried(int rc)
+{
+	struct fail_alloc_report report = fail_alloc_stop();
+
+	assert_int_equal(report.live, 0);
+	assert_int_equal(rc, report.failed ? BOBBIN_ENOMEM : 0);
+	return !report.failed;
 }

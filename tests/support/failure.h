@@ -12,5 +12,8 @@ void failure_start(struct fail_platform *world, enum failure failure, uint64_t n
 /* Nothing fails any more; whether anything did. Blocks allocated meanwhile and not freed are a cmocka failure. */
 bool failure_stop(struct fail_platform *world, enum failure failure);
 bool failure_is_of_memory(enum failure failure);
+/* After fail_alloc_start(nth), and everything freed again: BOBBIN_ENOMEM if that was refused, else 0, or it is a cmocka failure.
+ * True: there are fewer than nth. */
+bool failure_were_all_tried(int rc);
 
 #endif
