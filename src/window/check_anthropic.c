@@ -287,21 +287,6 @@ static char check_message(struct checker *checker, const struct json *message, c
 	return user ? 'u' : 'a';
 }
 
-static void check_last_text(struct checker *checker, const struct json *message, size_t index)
-{
-	struct json content = {NULL, 0, JSON_ABSENT}, block, text = {NULL, 0, JSON_ABSENT};
-	struct json_iter iter;
-
-	size_t mark = check_enter(checker, ".messages[%zu].content", index);
-	json_get(message, "content", &content);
-	json_iter_init(&iter, &content);
-	while (content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &block))
-		if (slice_is(check_type(checker, &block), "text"))
-			json_get(&block, "text", &text);
-	check_no_trailing_space(checker, content.type == JSON_STRING ? &content : &text);
-	check_leave(checker, mark);
-}
-
 static void check_system(struct checker *checker, const struct json *body)
 {
 	struct json system, block;
@@ -372,7 +357,7 @@ void check_anthropic(struct checker *checker, const struct json *body)
 	}
 	check_batch_end(checker);
 	if (before == 'a')
-		check_last_text(checker, &last, index - 1);
+		check_last_text(checker, &last, "messages", index - 1);
 	if (!checker->users)
 		check_fault(
 			checker, &messages, "user_missing", "add a user message", "there is no user message");

@@ -178,21 +178,6 @@ static enum chat_role check_message(
 	return role;
 }
 
-static void check_last_text(struct checker *checker, const struct json *message, size_t index)
-{
-	struct json content = {NULL, 0, JSON_ABSENT}, part, said, text = {NULL, 0, JSON_ABSENT};
-	struct json_iter iter;
-
-	size_t mark = check_enter(checker, ".messages[%zu].content", index);
-	json_get(message, "content", &content);
-	json_iter_init(&iter, &content);
-	while (content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &part))
-		if (json_get(&part, "text", &said))
-			text = said;
-	check_no_trailing_space(checker, content.type == JSON_STRING ? &content : &text);
-	check_leave(checker, mark);
-}
-
 static void check_tools(struct checker *checker, const struct json *body)
 {
 	struct json tools, tool, function, schema;
@@ -243,7 +228,7 @@ void check_openai_chat(struct checker *checker, const struct json *body)
 	}
 	check_batch_end(checker);
 	if (before == CHAT_ASSISTANT)
-		check_last_text(checker, &last, index - 1);
+		check_last_text(checker, &last, "messages", index - 1);
 	if (!checker->users)
 		check_fault(
 			checker, &messages, "user_missing", "add a user message", "there is no user message");

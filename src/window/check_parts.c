@@ -73,7 +73,7 @@ void check_text(struct checker *checker, const struct json *text)
 			"a text without anything but white space");
 }
 
-void check_no_trailing_space(struct checker *checker, const struct json *text)
+static void check_no_trailing_space(struct checker *checker, const struct json *text)
 {
 	if (text->type != JSON_STRING)
 		return;
@@ -82,6 +82,21 @@ void check_no_trailing_space(struct checker *checker, const struct json *text)
 	if (visible && visible < said.len)
 		check_fault(checker, text, "trailing_space", "take the white space off its end",
 			"the final assistant text ends in white space");
+}
+
+void check_last_text(struct checker *checker, const struct json *message, const char *list, size_t index)
+{
+	struct json content = {NULL, 0, JSON_ABSENT}, part, said, text = {NULL, 0, JSON_ABSENT};
+	struct json_iter iter;
+
+	size_t mark = check_enter(checker, ".%s[%zu].content", list, index);
+	json_get(message, "content", &content);
+	json_iter_init(&iter, &content);
+	while (content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &part))
+		if (json_get(&part, "text", &said))
+			text = said;
+	check_no_trailing_space(checker, content.type == JSON_STRING ? &content : &text);
+	check_leave(checker, mark);
 }
 
 static bool is_word(struct slice text)

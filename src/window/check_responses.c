@@ -207,18 +207,9 @@ static void check_items(struct checker *checker, const struct json *input)
 	}
 	check_batch_end(checker);
 	check_pair(checker, &before, NULL, ITEM_NONE);
-	struct json content = {NULL, 0, JSON_ABSENT}, part, said, text = {NULL, 0, JSON_ABSENT};
 	struct slice role;
-	if (index == 0 || !check_get_string(checker, &before, "role", &role) || !slice_is(role, "assistant"))
-		return;
-	size_t mark = check_enter(checker, ".input[%zu].content", index - 1);
-	json_get(&before, "content", &content);
-	json_iter_init(&iter, &content);
-	while (content.type == JSON_ARRAY && json_iter_next(&iter, NULL, &part))
-		if (json_get(&part, "text", &said))
-			text = said;
-	check_no_trailing_space(checker, content.type == JSON_STRING ? &content : &text);
-	check_leave(checker, mark);
+	if (index && check_get_string(checker, &before, "role", &role) && slice_is(role, "assistant"))
+		check_last_text(checker, &before, "input", index - 1);
 }
 
 static void check_tool(struct checker *checker, const struct json *tool)

@@ -59,7 +59,8 @@ void check_image_data(
 	struct checker *checker, const struct json *at, struct slice media_type, struct slice data);
 void check_image_url(struct checker *checker, const struct json *at, struct slice url); /* also data: */
 void check_duplicate_keys(struct checker *checker, const struct json *object);
-void check_no_trailing_space(struct checker *checker, const struct json *text);
+/* Of the assistant message that a body ends with, which stands in "list": its last text ends with no white space. */
+void check_last_text(struct checker *checker, const struct json *message, const char *list, size_t index);
 /* Hands each of the body's "tools" to `check_tool`, with its place entered; no list is a fault. */
 void check_each_tool(struct checker *checker, const struct json *body,
 	void (*check_tool)(struct checker *checker, const struct json *tool));
