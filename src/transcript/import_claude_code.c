@@ -366,11 +366,34 @@ static void read_summary(struct claude *claude, const struct json *record)
 	}
 }
 
+/* A record that is no message, but one that others hang from, or words that waited in the queue: *ret_queued. */
+static int read_node(struct claude *claude, const struct json *record, struct place place, bool *ret_queued)
+{
+	struct slice uuid = import_hold(claude->import, import_string(claude->import, record, "uuid"));
+	struct json flag, attachment;
+	bool side = false, queued = uuid.data && claude_queued_command(record, &attachment);
+	size_t parent;
+	int rc;
+
+	*ret_queued = queued;
+	if (!uuid.data)
+		return 0;
+	if (json_get(record, "isSidechain", &flag))
+		json_bool(&flag, &side);
+	/* It may be the first message of its session, or of the file. */
+	if ((queued && (rc = find_session(claude, record)) < 0) ||
+		(rc = resolve_parent(claude, record, side, place, &parent)) < 0 ||
+		(queued && (rc = claude_read_queued(claude, record, &attachment, uuid, side, place, &parent)) < 0))
+		return rc;
+	if (queued && !side)
+		name_session(claude, parent);
+	return remember(claude, uuid, parent);
+}
+
 static int read_record(struct claude *claude, const struct json *record, struct place place)
 {
-	struct json type, attachment;
-	bool queued = false;
-	size_t parent;
+	struct json type;
+	bool queued;
 	int rc;
 
 	if (!json_get(record, "type", &type) || type.type != JSON_STRING)
@@ -379,20 +402,8 @@ static int read_record(struct claude *claude, const struct json *record, struct 
 		return read_message(claude, record, json_string_is(&type, "assistant"), place);
 	if (json_string_is(&type, "summary"))
 		read_summary(claude, record);
-	struct slice uuid = import_hold(claude->import, import_string(claude->import, record, "uuid"));
-	if (uuid.data) {
-		struct json flag;
-		bool side = false;
-		if (json_get(record, "isSidechain", &flag))
-			json_bool(&flag, &side);
-		if ((rc = resolve_parent(claude, record, side, place, &parent)) < 0)
-			return rc;
-		queued = claude_queued_command(record, &attachment);
-		if (queued && (rc = claude_read_queued(claude, record, &attachment, uuid, side, place, &parent)) < 0)
-			return rc;
-		if ((rc = remember(claude, uuid, parent)) < 0 || queued)
-			return rc;
-	}
+	if ((rc = read_node(claude, record, place, &queued)) < 0 || queued)
+		return rc;
 	leave_out(claude, record, &type, place);
 	return json_string_is(&type, "queue-operation") ? claude_read_queue(claude, record, place) : 0;
 }

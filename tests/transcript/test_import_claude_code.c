@@ -531,6 +531,22 @@ static void queued_words__with_an_attachment_are_one_message(void **state)
 }
 
 /* Words that were given before the person spoke again, and before the file ends. */
+/* The beginning of the file is lost; a session is known only by its messages, and this is the first. */
+static void queued_words__that_begin_the_file_are_a_message(void **state)
+{
+	struct import import;
+	(void)state;
+	import_text(&import, NULL,
+		"{\"type\":\"attachment\",\"uuid\":\"t1\",\"parentUuid\":\"gone\",\"sessionId\":\"s\",\"attachment\":"
+		"{\"type\":\"queued_command\",\"prompt\":\"not in /tmp\"}}\n"
+		"{\"type\":\"assistant\",\"uuid\":\"a1\",\"parentUuid\":\"t1\",\"sessionId\":\"s\",\"message\":{\"id\":\"m\","
+		"\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"ok\"}]}}\n");
+	expect_record(&import, 0, "{\"id\":\"t1\",\"role\":\"user\",\"content\":\"not in /tmp\"}");
+	expect_counts(&import, 2, 0, 0, 1);
+	assert_int_equal(import.conversations[0].foreign_id.len, 1);
+	import_release(&import);
+}
+
 static void queued_words__without_an_answer_are_messages_too(void **state)
 {
 	static const char TEXT[] = CALL_OF_A
@@ -560,6 +576,7 @@ int main(void)
 		cmocka_unit_test(queued_words__are_told_when_they_never_became_a_message),
 		cmocka_unit_test(queued_words__are_a_message_before_the_call_that_saw_them),
 		cmocka_unit_test(queued_words__with_an_attachment_are_one_message),
+		cmocka_unit_test(queued_words__that_begin_the_file_are_a_message),
 		cmocka_unit_test(queued_words__without_an_answer_are_messages_too),
 		cmocka_unit_test(one_message_over_lines__is_one_with_blocks_in_order),
 		cmocka_unit_test(parallel_results__follow_the_message_in_the_order_of_its_calls),
