@@ -457,7 +457,11 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 	ret_import->format = reader->name;
 	if (len == 0)
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
+	ret_import->data = data;
+	ret_import->len = len;
 	int rc = reader->read(ret_import, data, len, error);
+	ret_import->data = NULL;
+	ret_import->len = 0;
 	if (rc == BOBBIN_EINPUT)
 		tell_first_fault(ret_import, 0, error);
 	if (rc)

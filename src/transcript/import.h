@@ -107,6 +107,8 @@ struct import {
 	uint64_t warnings_total;
 	struct import_kind *kinds; /* while reading; warnings at the end */
 	size_t kind_count, kind_cap;
+	const char *data; /* the file, while it is read and all of it is in memory; else NULL */
+	size_t len;
 	uint64_t line, offset; /* of the record being read; 0: of none, or of a document */
 	uint64_t damages[DAMAGE_KINDS]; /* also those that are not among the warnings */
 	struct import_tally *tallies; /* at the end: damages, what was not understood, what was left out; in the arena */

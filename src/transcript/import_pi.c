@@ -95,9 +95,7 @@ static void write_image(struct json_writer *writer, const struct json *block)
 /* A string of a light object, whose bytes are the next entry's soon. */
 static struct slice string_of(struct pi *pi, const struct json *object, const char *key)
 {
-	struct slice text = import_string(pi->import, object, key);
-
-	return text.data ? import_keep(pi->import, text) : text;
+	return import_hold(pi->import, import_string(pi->import, object, key));
 }
 
 /* The content into pi->content, in canonical blocks. */

@@ -23,7 +23,9 @@ struct slice import_keep(struct import *import, struct slice text)
 
 struct slice import_hold(struct import *import, struct slice text)
 {
-	return import->source && text.data ? import_keep(import, text) : text;
+	bool in_file = import->data && text.data >= import->data && text.data <= import->data + import->len;
+
+	return in_file || !text.data ? text : import_keep(import, text);
 }
 
 struct arena *import_scratch(struct import *import)

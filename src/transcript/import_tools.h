@@ -47,7 +47,7 @@ struct import_conversation *import_conversation_add(struct import *import);
 
 /* The text in the import's arena; {NULL, 0} when memory is out. */
 struct slice import_keep(struct import *import, struct slice text);
-/* The same, unless it lives as long anyway because the whole file is in memory. */
+/* The same, unless it lives as long anyway because it is a part of the file, which is in memory. */
 struct slice import_hold(struct import *import, struct slice text);
 /* For what is needed no longer than the record being read. */
 struct arena *import_scratch(struct import *import);
