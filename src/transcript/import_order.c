@@ -66,7 +66,7 @@ static int add_node(struct import_order *order, struct slice id)
 {
 	size_t known;
 
-	if (!id.data || id_table_get(&order->ids, id, &known))
+	if (!id.len || id_table_get(&order->ids, id, &known)) /* an empty one names nothing: roots would wait for it */
 		return 0;
 	if (mem_grow((void **)&order->nodes, &order->node_cap, order->node_count + 1, sizeof(*order->nodes)) < 0)
 		return BOBBIN_ENOMEM;

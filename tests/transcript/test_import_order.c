@@ -103,6 +103,20 @@ static void records_that_name_each_other__come_as_they_stand(void **state)
 	import_release(&import);
 }
 
+/* An empty parent is none, also where an entry has an empty id. */
+static void record_with_an_empty_id__is_waited_for_by_none(void **state)
+{
+	struct import import;
+	(void)state;
+	import_text(&import, "pi",
+		"{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"message\":{\"role\":\"user\",\"content\":\"2\"}}\n"
+		"{\"type\":\"message\",\"id\":\"a\",\"parentId\":\"\",\"message\":{\"role\":\"user\",\"content\":\"1\"}}\n"
+		"{\"type\":\"message\",\"id\":\"\",\"parentId\":\"b\",\"message\":{\"role\":\"user\",\"content\":\"3\"}}\n");
+	expect_record(&import, 0, "{\"id\":\"a\",\"role\":\"user\",\"content\":\"1\"}");
+	assert_int_equal(import.damages[DAMAGE_ORDER], 1);
+	import_release(&import);
+}
+
 static void pieces_tell_what_the_whole_tells(void **state)
 {
 	char text[4096];
@@ -151,6 +165,7 @@ int main(void)
 		cmocka_unit_test(lines_in_any_order__are_the_same_conversation),
 		cmocka_unit_test(lines_that_had_to_wait__are_counted),
 		cmocka_unit_test(records_that_name_each_other__come_as_they_stand),
+		cmocka_unit_test(record_with_an_empty_id__is_waited_for_by_none),
 		cmocka_unit_test(pieces_tell_what_the_whole_tells),
 		cmocka_unit_test(each_allocation_that_fails__is_an_error),
 	};
