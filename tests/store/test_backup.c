@@ -281,6 +281,52 @@ static void what_is_no_backup__is_not_written_into(void **state)
 	world_close(&world);
 }
 
+/* Changes the first byte of a text in the log; as a restored copy, with a file of its own, or where it is. */
+static void change(struct world *world, const char *text, bool another_file)
+{
+	size_t len;
+	char *bytes = scratch_read(world->dir, "a.jsonl", &len);
+	char *found = memmem(bytes, len, text, strlen(text));
+
+	assert_non_null(found);
+	*found = 'X';
+	if (another_file) {
+		scratch_write(world->dir, "other", bytes, len);
+		assert_int_equal(rename(scratch_path(world->dir, "other"), scratch_path(world->dir, "a.jsonl")), 0);
+	} else {
+		scratch_write(world->dir, "a.jsonl", bytes, len);
+	}
+	free(bytes);
+}
+
+/* Logs only grow: of one that does not begin with what the backup has of it, the backup may be the only place that has the rest. */
+static void a_log_that_was_changed__is_refused(void **state)
+{
+	(void)state;
+
+	/* At its end where it is; in the middle in a file of its own, which is read as a whole. */
+	for (int another_file = 0; another_file < 2; another_file++) {
+		struct world world;
+		size_t before_len, after_len;
+		world_open(&world, STORE_SYNC_NONE);
+		struct log *log = world_create(&world, "a");
+		for (int i = 0; i < 200; i++)
+			say(log, "user", i == 100 ? "words in the middle" : i == 199 ? "words at the end" : "words between");
+		log_close(log);
+		back_up(&world);
+		char *before = scratch_read(backup_path(&world), "a.jsonl", &before_len);
+		assert_true(before_len > 3 * 4096);
+		change(&world, another_file ? "words in the middle" : "words at the end", another_file);
+		assert_int_equal(try_backup(&world, backup_path(&world)), BOBBIN_ECONFLICT);
+		char *after = scratch_read(backup_path(&world), "a.jsonl", &after_len);
+		assert_int_equal(after_len, before_len);
+		assert_memory_equal(after, before, before_len);
+		free(before);
+		free(after);
+		world_close(&world);
+	}
+}
+
 /* ---- Failures */
 
 /* `make soak`: every call. */
@@ -600,6 +646,7 @@ int main(void)
 		cmocka_unit_test(another_session_of_the_same_name__is_copied_anew),
 		cmocka_unit_test(a_restored_store__goes_on_with_its_backup),
 		cmocka_unit_test(what_is_no_backup__is_not_written_into),
+		cmocka_unit_test(a_log_that_was_changed__is_refused),
 		cmocka_unit_test(a_backup_that_is_killed__leaves_a_usable_one_and_can_be_done_again),
 		cmocka_unit_test(a_first_backup_that_is_killed__has_no_name_yet_and_is_taken_over),
 		cmocka_unit_test(a_full_disk__is_said_and_the_earlier_backup_stays),

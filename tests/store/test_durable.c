@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "store/backup.h"
 #include "store/blob.h"
+#include "store/file.h"
 
 #define FILES_MAX 256
 
@@ -69,6 +71,11 @@ static int rename_noting(void *context, int dir, const char *from, const char *t
 			too_early++;
 		}
 	}
+	/* A parent's name is there before its fork's. */
+	if (strcmp(to, "kid.jsonl") == 0 && name_is_new) {
+		print_message("%s has its name before its parent's was synced\n", to);
+		too_early++;
+	}
 	name_is_new = true;
 	named++;
 	return plain.rename_at(context, dir, from, to);
@@ -101,6 +108,7 @@ static void assert_all_is_on_disk(struct world *world)
 static void backup__is_on_disk_when_it_is_told(void **state)
 {
 	(void)state;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	struct store_backup counts;
 	struct world world;
 	char path[SCRATCH_PATH_BYTES + 16];
@@ -110,6 +118,9 @@ static void backup__is_on_disk_when_it_is_told(void **state)
 	snprintf(strrchr(path, '/'), 16, "/backup");
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "one");
+	options.at = SLICE_LITERAL("m1");
+	options.create.id = SLICE_LITERAL("kid");
+	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
 	log_close(log);
 	note_from_here(&world);
 	assert_int_equal(store_backup(world.store, path, NULL, &counts, &world.error), 0);
@@ -142,11 +153,84 @@ static void blob__is_on_disk_when_it_is_told(void **state)
 	world_close(&world);
 }
 
+/* In any mode: what forks inherit has its new name on disk before the old one is taken away. */
+static void copies_of_what_is_inherited__are_on_disk_when_their_parent_goes(void **state)
+{
+	(void)state;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct world world;
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "one");
+	options.at = SLICE_LITERAL("m1");
+	options.create.id = SLICE_LITERAL("kid");
+	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
+	log_close(log);
+	note_from_here(&world);
+	assert_int_equal(store_delete_materialized(world.store, slice_of("main"), &world.error), 0);
+	assert_all_is_on_disk(&world);
+	assert_true(scratch_exists(world.dir, "kid.base.jsonl"));
+	world_close(&world);
+}
+
+/* ---- Replacing a file ------------------------------------------------------------------------------------
+ */
+
+static const char *folder;
+static bool others_were_there;
+static int old_file;
+
+/* While we wait for the lock, the writer before us gives what he wrote its name, and one who was killed since leaves another. */
+static int lock_after_others(void *context, int file, int operation)
+{
+	if (!others_were_there) {
+		others_were_there = true;
+		assert_int_equal(rename(scratch_path(folder, ".cat.tmp"), scratch_path(folder, "cat")), 0);
+		scratch_write_text(folder, ".cat.tmp", "half");
+		old_file = open(scratch_path(folder, "cat"), O_RDONLY);
+	}
+	return plain.lock(context, file, operation);
+}
+
+/* A file that has its name is never written into: whoever reads it has the old one or the new one. */
+static void replace__of_a_file_whose_temporary_name_went_on_meanwhile(void **state)
+{
+	(void)state;
+	struct world world;
+	char text[16] = "";
+	size_t len;
+
+	world_open(&world, STORE_SYNC_FULL);
+	scratch_write_text(world.dir, ".cat.tmp", "the one before");
+	int dir = open(world.dir, O_RDONLY | O_DIRECTORY);
+	plain = world.platform.table;
+	folder = world.dir;
+	others_were_there = false;
+	world.platform.table.lock = lock_after_others;
+	int rc = file_replace(&world.platform.table, dir, "cat", SLICE_LITERAL("mine"), true, &world.error);
+	world.platform.table = plain;
+	assert_int_equal(rc, 0);
+	assert_true(others_were_there);
+	char *now = scratch_read(world.dir, "cat", &len);
+	assert_int_equal(len, 4);
+	assert_memory_equal(now, "mine", 4);
+	assert_int_equal(pread(old_file, text, sizeof(text) - 1, 0), strlen("the one before"));
+	assert_string_equal(text, "the one before");
+	assert_false(scratch_exists(world.dir, ".cat.tmp"));
+	free(now);
+	close(old_file);
+	close(dir);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(backup__is_on_disk_when_it_is_told),
 		cmocka_unit_test(blob__is_on_disk_when_it_is_told),
+		cmocka_unit_test(copies_of_what_is_inherited__are_on_disk_when_their_parent_goes),
+		cmocka_unit_test(replace__of_a_file_whose_temporary_name_went_on_meanwhile),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
