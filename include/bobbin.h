@@ -643,7 +643,7 @@ BOBBIN_API int bobbin_import_data(bobbin_store *store, const char *data, size_t 
  * bounded by its largest record and some 150 to 500 bytes a message, and what waits lies in a file without a name in the store's folder, at most as large
  * again. All other formats, and with `repair` these too, are held in memory (repaired, two to four times the
  * file). A message may have some 64 MiB: of a longer one a word stands in its place, a longer line is left out, and a warning says
- * which and how long it is. A file that is read whole may have 1 GiB: BOBBIN_ELIMIT. BOBBIN_ENOTFOUND; BOBBIN_EINVAL for what is no regular file.
+ * which and how long it is; so it is with one that asks for more than 1,024 tools. A file that is read whole may have 1 GiB: BOBBIN_ELIMIT. BOBBIN_ENOTFOUND; BOBBIN_EINVAL for what is no regular file.
  */
 BOBBIN_API int bobbin_import_file(bobbin_store *store, const char *path, const struct bobbin_import_options *options,
 	bobbin_import **ret_import, struct bobbin_error *error);
@@ -663,7 +663,7 @@ BOBBIN_API const bobbin_faults *bobbin_import_warnings(const bobbin_import *impo
 /* How often an import met something that is no message. */
 struct bobbin_import_tally {
 	const char *kind; /* a stable word. Damage: "torn", "nuls", "half_character", "foreign" and "glued" of lines, "hole",
-	                   * "broken_off" and "around" of documents, "key_twice", "too_long", "order", "no_role" of messages. Of what is
+	                   * "broken_off" and "around" of documents, "key_twice", "too_long", "too_many_calls", "order", "no_role" of messages. Of what is
 	                   * no damage: "not_understood", "left_out". */
 	const char *what; /* for people, in the number that suits the count: "torn lines" */
 	uint64_t count;   /* never 0 */

@@ -33,6 +33,7 @@ enum import_damage {
 	DAMAGE_AROUND,     /* text around a document */
 	DAMAGE_KEY_TWICE,  /* a message with a key that stands twice */
 	DAMAGE_TOO_LONG,   /* a message or a line that is larger than a log line may be */
+	DAMAGE_TOO_MANY_CALLS, /* a message that asks for more tools than a log's may */
 	DAMAGE_ORDER,      /* a record that came too late */
 	DAMAGE_NO_ROLE,    /* a message whose role is lost */
 	DAMAGE_KINDS

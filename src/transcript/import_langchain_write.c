@@ -154,7 +154,7 @@ static void write_joined_calls(struct lang *lang, const struct lang_entry *entry
 	size_t calls = 0;
 
 	while (chunk_next(&iter, &chunk)) {
-		if (!begins_call(&chunk) || calls >= LIMIT_CALLS_PER_MESSAGE)
+		if (!begins_call(&chunk) || calls > LIMIT_CALLS_PER_MESSAGE) /* one more is too many for a message */
 			continue;
 		if (calls++ == 0) {
 			json_key(writer, "tool_calls");

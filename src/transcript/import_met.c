@@ -27,6 +27,7 @@ static const struct {
 	[DAMAGE_AROUND] = {"around", "{piece|pieces} of text around the document"},
 	[DAMAGE_KEY_TWICE] = {"key_twice", "{message|messages} with a key twice"},
 	[DAMAGE_TOO_LONG] = {"too_long", "{message|messages} too long to keep"},
+	[DAMAGE_TOO_MANY_CALLS] = {"too_many_calls", "{message|messages} with too many calls"},
 	[DAMAGE_ORDER] = {"order", "{record|records} out of order"},
 	[DAMAGE_NO_ROLE] = {"no_role", "{message|messages} without a role"},
 };

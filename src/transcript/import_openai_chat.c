@@ -266,10 +266,13 @@ static int add_draft(struct chat *chat, const struct json *message, struct draft
 			(void **)&chat->cores, &chat->core_cap, chat->drafts.count, sizeof(*chat->cores));
 	if (rc)
 		return rc;
-	/* No format of lines: what was added lies in memory. */
+	/* No format of lines: what was added lies in memory, if it is no word in its place. */
 	const struct placed *added = &chat->drafts.list[chat->drafts.count - 1];
-	chat->cores[chat->drafts.count - 1] = (struct slice){(const char *)(uintptr_t)added->members_at, core};
-	return 0;
+	struct slice kept = {(const char *)(uintptr_t)added->members_at, core};
+	if (added->members_len != draft->members.len)
+		kept = import_keep(chat->import, (struct slice){draft->members.data, core});
+	chat->cores[chat->drafts.count - 1] = kept;
+	return kept.data ? 0 : BOBBIN_ENOMEM;
 }
 
 static int read_message(struct chat *chat, const struct json *message)

@@ -99,14 +99,18 @@ static struct extra *extra_of(struct drafts *drafts, size_t index)
 	return &drafts->extras[placed->extra - 1];
 }
 
-/* A message that no log line can hold leaves its role, and a word in its place; what answers it finds it. */
-static int leave_out(struct drafts *drafts, struct draft *draft, struct buffer *members)
+/* A message that no log can hold leaves its role, and a word in its place; what answers it finds it. `calls`: those it asks for, if
+ * they are too many; 0: it is too long. */
+static int leave_out(struct drafts *drafts, struct draft *draft, size_t calls, struct buffer *members)
 {
 	struct import *import = drafts->import;
+	const struct place place = {import->line, import->offset};
 	struct json_writer writer;
-	char text[96];
+	char text[96], with[40] = "";
 
-	snprintf(text, sizeof(text), "[left out by bobbin: a message of %zu bytes]", draft->members.len);
+	if (calls)
+		snprintf(with, sizeof(with), " with %zu tool calls", calls);
+	snprintf(text, sizeof(text), "[left out by bobbin: a message of %zu bytes%s]", draft->members.len, with);
 	buffer_clear(members);
 	json_writer_init(&writer, members);
 	json_member_text(&writer, "role", message_role_text(draft->role));
@@ -115,9 +119,12 @@ static int leave_out(struct drafts *drafts, struct draft *draft, struct buffer *
 	json_member_text(&writer, "content", text);
 	if (draft->role != ROLE_TOOL)
 		json_member_text(&writer, "origin", "injected");
-	int rc = import_damaged(import, (struct place){import->line, import->offset}, DAMAGE_TOO_LONG,
-		"message %zu, of %zu bytes, is nested or long beyond what a log line of %u bytes may be: left out, a word stands in its place",
-		drafts->count + 1, draft->members.len, LIMIT_LINE_BYTES);
+	int rc = calls ? import_damaged(import, place, DAMAGE_TOO_MANY_CALLS,
+				 "message %zu asks for %zu tools at once, and %d is what a message may: left out, a word stands in its place",
+				 drafts->count + 1, calls, LIMIT_CALLS_PER_MESSAGE)
+		       : import_damaged(import, place, DAMAGE_TOO_LONG,
+				 "message %zu, of %zu bytes, is nested or long beyond what a log line of %u bytes may be: left out, a word stands in its place",
+				 drafts->count + 1, draft->members.len, LIMIT_LINE_BYTES);
 	draft->members = buffer_slice(members);
 	draft->kept = false;
 	return buffer_error(members) ? buffer_error(members) : rc;
@@ -159,23 +166,31 @@ static int add_placed(struct drafts *drafts, const struct draft *draft)
 /* Room in a line for what comes around the members. */
 #define AROUND_BYTES (64u << 10)
 
+/* A word instead of the draft that was added last. */
+static int put_word(struct drafts *drafts, struct draft *draft, size_t call_count, size_t calls, struct buffer *members)
+{
+	drafts->count--;
+	drafts->call_count = call_count;
+	int rc = leave_out(drafts, draft, calls, members);
+	return rc ? rc : add_placed(drafts, draft);
+}
+
 int drafts_add(struct drafts *drafts, const struct draft *draft)
 {
 	struct draft own = *draft;
 	struct buffer members = BUFFER_INIT(LIMIT_LINE_BYTES);
-	size_t count = drafts->count;
+	size_t count = drafts->count, call_count = drafts->call_count;
 	int rc = 0;
 
 	if (own.members.len > LIMIT_LINE_BYTES - AROUND_BYTES)
-		rc = leave_out(drafts, &own, &members);
+		rc = leave_out(drafts, &own, 0, &members);
 	if (!rc)
 		rc = add_placed(drafts, &own);
-	if (rc == BOBBIN_ELIMIT && drafts->count > count) { /* nested too deep: it is known once its calls are looked for */
-		drafts->count = count;
-		rc = leave_out(drafts, &own, &members);
-		if (!rc)
-			rc = add_placed(drafts, &own);
-	}
+	/* Nested too deep, and too many calls: it is known once its calls are looked for. */
+	if (rc == BOBBIN_ELIMIT && drafts->count > count)
+		rc = put_word(drafts, &own, call_count, 0, &members);
+	else if (!rc && drafts->list[count].call_count > LIMIT_CALLS_PER_MESSAGE)
+		rc = put_word(drafts, &own, call_count, drafts->list[count].call_count, &members);
 	buffer_release(&members);
 	return rc;
 }
