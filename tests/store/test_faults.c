@@ -367,6 +367,70 @@ static void faults__batch_that_fails_half_way_says_what_is_stored(void **state)
 	world_close(&world);
 }
 
+/* Nothing is durable if the sync after the failed write fails, too: then nobody's ack is kept. */
+static int fail_to_sync(void *context, int file)
+{
+	(void)context;
+	(void)file;
+	return -EIO;
+}
+
+static void faults__batch_that_fails_half_way_and_cannot_be_synced(void **state)
+{
+	(void)state;
+	struct world world;
+	struct slice batch[2] = {SLICE_LITERAL("{\"role\":\"user\",\"id\":\"a\",\"content\":\"1\"}"),
+		SLICE_LITERAL("{\"role\":\"user\",\"id\":\"b\",\"content\":\"2\"}")};
+	struct log_ack acks[2];
+	world_open(&world, STORE_SYNC_FULL);
+	struct log *log = world_create(&world, "main");
+	int (*plain_sync)(void *, int) = world.platform.table.sync_data;
+	fail_platform_plan(&world.platform, CALL_WRITE, 2, ENOSPC);
+	world.platform.table.sync_data = fail_to_sync;
+	assert_int_equal(log_append(log, batch, 2, NULL, acks, NULL), BOBBIN_ENOSPC);
+	world.platform.table.sync_data = plain_sync;
+	fail_platform_heal(&world.platform);
+	assert_int_equal(acks[0].seq, 0);
+	assert_int_equal(acks[1].seq, 0);
+	assert_int_equal(log_append(log, batch, 2, NULL, acks, NULL), BOBBIN_EREADONLY);
+	log_close(log);
+	log = world_log(&world, "main", LOG_WRITE);
+	assert_int_equal(log_append(log, batch, 2, NULL, acks, NULL), 0);
+	assert_true(acks[0].repeated && !acks[1].repeated);
+	assert_string_equal(line_of(log), "a b");
+	log_close(log);
+	world_close(&world);
+}
+
+/* The write of the first of two stops before its line break: that one is whole, and stored; the second was never begun. */
+static void faults__batch_whose_first_lacks_its_line_break(void **state)
+{
+	(void)state;
+	struct world world;
+	struct slice batch[2] = {SLICE_LITERAL("{\"role\":\"user\",\"id\":\"b\",\"content\":\"1\"}"),
+		SLICE_LITERAL("{\"role\":\"user\",\"id\":\"c\",\"content\":\"2\"}")};
+	struct log_ack acks[2];
+	size_t before, after;
+	world_open(&world, STORE_SYNC_FULL);
+	struct log *log = world_create(&world, "main");
+	free(scratch_read(world.dir, "main.jsonl", &before));
+	add(log, "{\"role\":\"user\",\"id\":\"a\",\"content\":\"0\"}"); /* of the same length */
+	free(scratch_read(world.dir, "main.jsonl", &after));
+	fail_platform_plan_short(&world.platform, 1, after - before - 1, ENOSPC);
+	assert_int_equal(log_append(log, batch, 2, NULL, acks, NULL), BOBBIN_ENOSPC);
+	fail_platform_heal(&world.platform);
+	assert_int_equal(acks[0].seq, 2);
+	assert_int_equal(acks[1].seq, 0);
+	assert_int_equal(log_append(log, batch, 2, NULL, acks, NULL), 0);
+	assert_true(acks[0].repeated && !acks[1].repeated);
+	log_close(log);
+	log = world_log(&world, "main", LOG_READ);
+	assert_string_equal(line_of(log), "a b c");
+	assert_int_equal(log_fault_total(log), 0);
+	log_close(log);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -377,6 +441,8 @@ int main(void)
 		cmocka_unit_test(faults__failed_write_is_cut_back),
 		cmocka_unit_test(faults__failed_sync_is_unknown_and_closes_the_handle),
 		cmocka_unit_test(faults__batch_that_fails_half_way_says_what_is_stored),
+		cmocka_unit_test(faults__batch_that_fails_half_way_and_cannot_be_synced),
+		cmocka_unit_test(faults__batch_whose_first_lacks_its_line_break),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -504,6 +504,78 @@ static void fork__settings_are_inherited(void **state)
 	world_close(&world);
 }
 
+/* What the parent wrote after it was forked is not the fork's; and so not of what is forked from the fork, in what it inherits. */
+static void fork__of_what_is_inherited_counts_what_stood_there_then(void **state)
+{
+	(void)state;
+	struct world world;
+	struct log_record record;
+	size_t then;
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "question");
+	free(scratch_read(world.dir, "main.jsonl", &then));
+	log_close(fork_through(&world, log, "m1", "kid", NULL));
+	add(log, "{\"type\":\"run\",\"run\":\"r1\",\"routine\":\"digest\"}"); /* of m1, too, but later */
+	log_close(log);
+	struct log *kid = world_log(&world, "kid", LOG_WRITE);
+	for (int i = 0; i < 8; i++) /* longer than main is */
+		say(kid, "user", "of the kid alone, which says much more than its parent ever did");
+	struct log *grandchild = fork_through(&world, kid, "m1", "grandchild", NULL);
+	assert_string_equal(log_info(grandchild)->parent_id, "kid");
+	assert_string_equal(log_info(grandchild)->base_id, "main");
+	assert_int_equal(log_info(kid)->parent_size, then);
+	assert_int_equal(log_info(grandchild)->parent_size, then);
+	log_close(kid);
+	log_close(grandchild);
+	for (int i = 0; i < 2; i++) {
+		struct log *fork = world_log(&world, i ? "grandchild" : "kid", LOG_READ);
+		uint32_t run = log_newest(log_base(fork), RECORD_RUN);
+		assert_int_not_equal(run, RECORD_NONE);
+		assert_int_equal(log_record(log_base(fork), run, &record), 0);
+		assert_false(log_record_on_line(fork, log_base(fork), &record, log_head(fork)));
+		log_close(fork);
+	}
+	world_close(&world);
+}
+
+/* A header in another's hand: number, depth and name of the last inherited message must be those of one message. */
+static void fork__header_that_contradicts_itself_is_an_error(void **state)
+{
+	(void)state;
+	static const char *const changes[][2] = {{"", ""}, {"\"forkedAt\":2", "\"forkedAt\":1"},
+		{"\"through\":\"m2\"", "\"through\":\"m9\""}, {"\"parentSeq\":2", "\"parentSeq\":1"}};
+	struct world world;
+	struct log *log;
+	char changed[1024];
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *parent = six_messages(&world);
+	log_close(fork_at(&world, parent, 2, "f", NULL));
+	log_close(parent);
+	remove(scratch_path(world.dir, "f.meta.json"));
+	char *text = scratch_read(world.dir, "f.jsonl", NULL);
+	/* Without its checksum, which would tell. */
+	char *crc = strstr(text, ",\"crc\":");
+	assert_non_null(crc);
+	memcpy(crc, "}\n", sizeof("}\n"));
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		const char *at = strstr(text, changes[i][0]);
+		assert_non_null(at);
+		snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - text), text, changes[i][1], at + strlen(changes[i][0]));
+		world_write(&world, "f.jsonl", changed);
+		int rc = log_open(world.store, slice_of("f"), LOG_READ, &log, &world.error);
+		assert_int_equal(rc, i ? BOBBIN_ECORRUPT : 0);
+		if (!rc) {
+			assert_string_equal(line_of(log), "m1 m2");
+			log_close(log);
+		}
+	}
+	free(text);
+	world_close(&world);
+}
+
 /* Somebody appends to a fork between its making and its meta: the list must not say that the meta knows all of it. */
 static const struct world *forking;
 static int (*plain_close)(void *context, int file);
@@ -573,6 +645,8 @@ int main(void)
 		cmocka_unit_test(x27_forks__too_deep_and_in_a_circle_are_errors),
 		cmocka_unit_test(x27_bit_flips__are_errors),
 		cmocka_unit_test(x27_fork__swapped_parent_is_an_error),
+		cmocka_unit_test(fork__of_what_is_inherited_counts_what_stood_there_then),
+		cmocka_unit_test(fork__header_that_contradicts_itself_is_an_error),
 		cmocka_unit_test(fork__settings_are_inherited),
 		cmocka_unit_test(list__of_a_fork_appended_to_while_it_is_made),
 	};

@@ -930,6 +930,64 @@ static void catalogue__lists_what_the_logs_say(void **state)
 	world_close(&world);
 }
 
+static void make_owned(struct world *world, const char *owner)
+{
+	struct log_create_options create = LOG_CREATE_OPTIONS_INIT;
+	struct log *log;
+
+	create.id = slice_of("main");
+	create.owner = slice_of(owner);
+	assert_int_equal(log_create(world->store, &create, &log, NULL), 0);
+	say(log, "user", "hello");
+	log_close(log);
+}
+
+static void assert_owner(struct world *world, const char *owner)
+{
+	struct arena arena = ARENA_INIT;
+	struct store_entry *entries;
+	size_t count;
+
+	assert_int_equal(store_list(world->store, NULL, &arena, &entries, &count, NULL), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(entries[0].owner, owner);
+	arena_release(&arena);
+}
+
+/* Another log of the same length in the place of one that the catalogue has: with another time where that was, or as another
+ * file that has its time. */
+static void catalogue__is_not_believed_of_another_log(void **state)
+{
+	(void)state;
+
+	for (int another_file = 0; another_file < 2; another_file++) {
+		struct timespec long_ago[2] = {{1000000000, 0}, {1000000000, 0}};
+		struct world world;
+		size_t ben_len, ana_len;
+		world_open(&world, STORE_SYNC_NONE);
+		world.store->catalogue_step = 1;
+		fail_platform_set_time(&world.platform, INT64_C(2000000000000000000), 0);
+		make_owned(&world, "ben");
+		char *ben = scratch_read(world.dir, "main.jsonl", &ben_len);
+		assert_int_equal(store_delete(world.store, slice_of("main"), NULL), 0);
+		make_owned(&world, "ana");
+		free(scratch_read(world.dir, "main.jsonl", &ana_len));
+		assert_int_equal(ana_len, ben_len);
+		assert_int_equal(utimensat(AT_FDCWD, scratch_path(world.dir, "main.jsonl"), long_ago, 0), 0);
+		assert_owner(&world, "ana");
+		assert_true(scratch_exists(world.dir, CATALOGUE));
+		assert_owner(&world, "ana");
+		scratch_write(world.dir, another_file ? "other" : "main.jsonl", ben, ben_len);
+		if (another_file)
+			assert_int_equal(rename(scratch_path(world.dir, "other"), scratch_path(world.dir, "main.jsonl")), 0);
+		long_ago[1].tv_sec += !another_file;
+		assert_int_equal(utimensat(AT_FDCWD, scratch_path(world.dir, "main.jsonl"), long_ago, 0), 0);
+		assert_owner(&world, "ben");
+		free(ben);
+		world_close(&world);
+	}
+}
+
 /* ---- Logs that somebody changed --------------------------------------------------------------------------- */
 
 /* Overwrites the first `from` in a log by as many bytes; at another time than anything before. */
@@ -1079,6 +1137,7 @@ int main(void)
 		cmocka_unit_test(index__opened_between_a_failed_sync_and_its_mark),
 		cmocka_unit_test(index__deleted_with_its_session),
 		cmocka_unit_test(catalogue__lists_what_the_logs_say),
+		cmocka_unit_test(catalogue__is_not_believed_of_another_log),
 		cmocka_unit_test(catalogue__does_not_keep_what_was_only_just_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,6 +314,101 @@ static void materialize__a_copy_that_is_not_what_was_forked_is_an_error(void **s
 	world_close(&world);
 }
 
+/* ---- At one moment ---------------------------------------------------------------------------------------
+ */
+
+static struct world *deleting;
+static const char *moment; /* the file that somebody else is quicker to than we are; NULL: it is over */
+static bool before_it;	   /* is opened, or just after */
+static int (*plain_open_at)(void *context, int dir, const char *name, int flags, unsigned mode);
+
+static void delete_now(const char *id)
+{
+	struct store *other;
+
+	assert_int_equal(store_open(platform_default(), deleting->dir, NULL, &other, NULL), 0);
+	assert_int_equal(store_delete_materialized(other, slice_of(id), NULL), 0);
+	store_close(other);
+}
+
+static int open_at_the_moment(void *context, int dir, const char *name, int flags, unsigned mode)
+{
+	bool now = moment && strcmp(name, moment) == 0;
+
+	if (!now)
+		return plain_open_at(context, dir, name, flags, mode);
+	moment = NULL;
+	if (before_it)
+		delete_now("kid");
+	int file = plain_open_at(context, dir, name, flags, mode);
+	if (!before_it)
+		delete_now("main");
+	return file;
+}
+
+static void delete_at(struct world *world, const char *name, bool before)
+{
+	deleting = world;
+	moment = name;
+	before_it = before;
+	plain_open_at = world->platform.table.open_at;
+	world->platform.table.open_at = open_at_the_moment;
+}
+
+static void delete_no_more(struct world *world)
+{
+	assert_null(moment);
+	world->platform.table.open_at = plain_open_at;
+}
+
+/* "main" with one message, and its fork "kid" with one of its own. */
+static void main_and_kid(struct world *world)
+{
+	world_open(world, STORE_SYNC_NONE);
+	struct log *log = world_create(world, "main");
+	say(log, "user", "first");
+	struct log *kid = fork_through(world, log, "m1", "kid");
+	say(kid, "assistant", "own");
+	log_close(kid);
+	log_close(log);
+}
+
+/* A reader looks for the copy before it is made, and for the parent when it is gone: the copy was there before that. */
+static void materialize__between_the_two_looks_of_a_reader(void **state)
+{
+	(void)state;
+	struct world world;
+
+	main_and_kid(&world);
+	delete_at(&world, "kid.base.jsonl", false);
+	struct log *kid = world_log(&world, "kid", LOG_READ);
+	delete_no_more(&world);
+	assert_false(scratch_exists(world.dir, "main.jsonl"));
+	assert_string_equal(line_of(kid), "m1 m2");
+	assert_string_equal(text_of(kid, node_of(kid, "m1")), "first");
+	log_close(kid);
+	world_close(&world);
+}
+
+/* A fork names its parent, also when all that it inherits is another's: it is not made of one that is gone. */
+static void fork__of_a_parent_deleted_before_the_lock(void **state)
+{
+	(void)state;
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct world world;
+
+	main_and_kid(&world);
+	struct log *kid = world_log(&world, "kid", LOG_WRITE);
+	options.at = slice_of("m1");
+	options.create.id = slice_of("grandchild");
+	delete_at(&world, ".lock", true);
+	assert_int_equal(log_fork(kid, &options, NULL, NULL, &world.error), BOBBIN_ENOTFOUND);
+	delete_no_more(&world);
+	assert_false(store_has(world.store, slice_of("grandchild")));
+	log_close(kid);
+	world_close(&world);
+}
+
 /* ---- Failing at every place ------------------------------------------------------------------------------
  */
 
@@ -415,6 +510,8 @@ int main(void)
 		cmocka_unit_test(materialize__twenty_levels_from_the_root_down),
 		cmocka_unit_test(materialize__handmade_forks_too),
 		cmocka_unit_test(materialize__a_copy_that_is_not_what_was_forked_is_an_error),
+		cmocka_unit_test(materialize__between_the_two_looks_of_a_reader),
+		cmocka_unit_test(fork__of_a_parent_deleted_before_the_lock),
 		cmocka_unit_test(materialize__nth_call_fails_or_is_the_last),
 		cmocka_unit_test(materialize__nth_allocation),
 	};
