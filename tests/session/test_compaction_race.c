@@ -460,6 +460,70 @@ static void d4_half_a_compaction_line_is_not_believed(void **state)
 	bobbin_session_close(session);
 }
 
+static bobbin_session *reopen_with(bobbin_session *session, const char *line)
+{
+	bobbin_session_close(session);
+	scratch_append(scratch_dir, "store/main.jsonl", line, strlen(line));
+	return open_session("main");
+}
+
+/* "A record is used only if … its floor is the session's floor": the run that is gone back for begins before the cut. */
+static void run_that_begins_before_the_cut__record_not_used(void **state)
+{
+	(void)state;
+	struct bobbin_window_options window = keep_six();
+	struct bobbin_error error;
+	struct bobbin_ack ack;
+	bobbin_session *session = twenty_messages();
+	assert_true(compact(session, &window, NULL)->done);
+	char *request = request_of(session, &window);
+	expect_record(request);
+	free(request);
+	assert_int_equal(bobbin_session_rewind(session, "m6", &ack, &error), 0);
+	session = reopen_with(session, "{\"type\":\"run\",\"run\":\"r1\",\"routine\":\"digest\"}\n");
+	assert_int_equal(bobbin_session_rewind(session, "m20", &ack, &error), 0);
+	request = stable_request(&session);
+	expect_raw(request, 4, 10);
+	assert_lacks(request, "Question 3:");
+	free(request);
+	assert_int_equal(is_stale(session), 1);
+	bobbin_session_close(session);
+}
+
+/* A line in another's hand: it names the run, and was cut before it. Nothing from before a run is shown to it. */
+static void record_cut_before_its_run__not_used(void **state)
+{
+	(void)state;
+	struct bobbin_window_options window = keep_six();
+	bobbin_session *session = twenty_messages();
+	assert_true(compact(session, &window, NULL)->done);
+	char *log = log_bytes("main"), *line = strstr(log, "\"type\":\"compaction\""), *floor = strstr(log, "\"floor\":null");
+	assert_true(line && floor && floor > line);
+	session = reopen_with(session, "{\"type\":\"run\",\"run\":\"r1\",\"routine\":\"digest\"}\n");
+	const char *first = say_user(session, "The run begins.");
+	size_t size = strlen(log) + 64;
+	char *copy = malloc(size), *crc = NULL;
+	assert_non_null(copy);
+	snprintf(copy, size, "{%.*s\"floor\":\"%s\"%s", (int)(floor - line), line, first, floor + strlen("\"floor\":null"));
+	*strchr(copy, '\n') = 0;
+	for (char *at = copy; (at = strstr(at, ",\"crc\":")); at++)
+		crc = at;
+	assert_non_null(crc);
+	snprintf(crc, 3, "}\n");
+	session = reopen_with(session, copy);
+	char *request = stable_request(&session);
+	assert_contains(request, "The run begins.");
+	assert_lacks(request, "[Summary of earlier conversation]");
+	assert_lacks(request, "Answer 10.");
+	free(request);
+	char *in_force = record_of(session);
+	assert_string_equal(in_force, "");
+	free(in_force);
+	free(copy);
+	free(log);
+	bobbin_session_close(session);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, store_setup, store_teardown)
@@ -475,6 +539,8 @@ int main(void)
 		TEST(run_that_begins_meanwhile__result_thrown_away),
 		TEST(x17_killed_at_any_step__whole_or_nothing),
 		TEST(d4_half_a_compaction_line_is_not_believed),
+		TEST(run_that_begins_before_the_cut__record_not_used),
+		TEST(record_cut_before_its_run__not_used),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

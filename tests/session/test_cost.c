@@ -73,6 +73,23 @@ static void cost__own_inherited_and_tree(void **state)
 	bobbin_cost_close(NULL);
 }
 
+/* What a fork inherits cost what it had cost by then, not what the parent pays for the same message later. */
+static void cost__what_the_parent_pays_after_the_fork_is_not_inherited(void **state)
+{
+	(void)state;
+	struct bobbin_error error;
+	bobbin_cost *cost;
+	build();
+	bobbin_session *session = open_session("main");
+	append(session, "{\"type\":\"usage\",\"id\":\"u4\",\"for\":\"m2\",\"model\":\"big\",\"input\":5000,\"output\":1}");
+	bobbin_session_close(session);
+	assert_int_equal(bobbin_cost_open(store, "fork", NULL, &cost, &error), 0);
+	assert_int_equal(bobbin_cost_inherited(cost)->requests, 2);
+	assert_int_equal(bobbin_cost_inherited(cost)->input, 110);
+	assert_int_equal(bobbin_cost_total(cost)->input, 1005110);
+	bobbin_cost_close(cost);
+}
+
 static void cost__sums_stop_instead_of_wrapping(void **state)
 {
 	(void)state;
@@ -118,6 +135,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(cost__own_inherited_and_tree, store_setup, store_teardown),
+		cmocka_unit_test_setup_teardown(
+			cost__what_the_parent_pays_after_the_fork_is_not_inherited, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(cost__sums_stop_instead_of_wrapping, store_setup, store_teardown),
 		cmocka_unit_test_setup_teardown(cost__nth_allocation, store_setup, store_teardown),
 	};
