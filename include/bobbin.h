@@ -368,7 +368,7 @@ BOBBIN_API const char *bobbin_faults_repaired_as(const bobbin_faults *faults);
 /* Releases a list. NULL is allowed. */
 BOBBIN_API void bobbin_faults_free(bobbin_faults *faults);
 
-/* The lines of its log that were set aside, and what is odd about them. */
+/* The lines of its log that were set aside, and what is odd about them; and that its end is lost, if that is known ("cut"). */
 BOBBIN_API int bobbin_session_faults(bobbin_session *session, bobbin_faults **ret_faults, struct bobbin_error *error);
 
 /*
@@ -1483,7 +1483,8 @@ enum bobbin_event_type {
 	BOBBIN_EVENT_TEXT,          /* a piece of the answer, whole UTF-8 characters */
 	BOBBIN_EVENT_THINKING,      /* a piece of the model's readable reasoning */
 	BOBBIN_EVENT_CALL,          /* the model wants a tool: id, name, text = arguments (JSON). Answer it: bobbin_turn_result */
-	BOBBIN_EVENT_NOTE,          /* something a person may want to know: a retry, a conflict, a side branch */
+	BOBBIN_EVENT_NOTE,          /* something a person may want to know: a retry, a conflict, a side branch; name: "compaction" if it
+	                             * is one (number: the messages that the record now stands for), else "" */
 	BOBBIN_EVENT_STORED,        /* a message is durable: id */
 	BOBBIN_EVENT_DONE,          /* the turn is over; id: of the final answer; text: why the model stopped */
 };

@@ -29,12 +29,24 @@ struct answer {
 	char *reply;
 	size_t reply_len;
 	FILE *collect;
+	FILE *notes; /* with --json: what was said beside the answer, each with its NUL */
+	char *notes_text;
+	size_t notes_len;
+	uint64_t compacted; /* messages: the last compaction */
 	uint64_t input, cached, output, recovered;
 	bool reported, any_text;
 	bool told; /* at a prompt the recovery was told once */
 	char id[BOBBIN_MESSAGE_ID_BYTES];
 	char stop[64];
 };
+
+/* Says it on stderr, and keeps it for --json. */
+static void take_note(struct answer *answer, const char *text)
+{
+	note(answer->arguments, "%s", text);
+	if (answer->notes)
+		fwrite(text, 1, strlen(text) + 1, answer->notes);
+}
 
 static void show_recovered(struct answer *answer, const struct bobbin_event *event)
 {
@@ -45,7 +57,7 @@ static void show_recovered(struct answer *answer, const struct bobbin_event *eve
 		note(answer->arguments, "recovered %s message%s from %s.jsonl", number_text(event->number),
 			event->number == 1 ? "" : "s", bobbin_session_info(answer->session)->id);
 	if (event->text_len)
-		note(answer->arguments, "%s", event->text);
+		take_note(answer, event->text);
 }
 
 static int answer_call(struct answer *answer, bobbin_turn *turn, const struct bobbin_event *event)
@@ -91,7 +103,9 @@ static int take_event(struct answer *answer, bobbin_turn *turn, const struct bob
 	case BOBBIN_EVENT_CALL:
 		return answer_call(answer, turn, event);
 	case BOBBIN_EVENT_NOTE:
-		note(answer->arguments, "%s", event->text);
+		take_note(answer, event->text);
+		if (strcmp(event->name, "compaction") == 0)
+			answer->compacted = event->number;
 		return 0;
 	case BOBBIN_EVENT_DONE:
 		snprintf(answer->id, sizeof(answer->id), "%s", event->id);
@@ -118,7 +132,32 @@ static void print_answer_json(const struct answer *answer)
 			(unsigned long long)answer->cached, (unsigned long long)answer->output);
 	else
 		fputs("null", stdout);
-	puts(",\"compaction\":null}");
+	if (answer->compacted)
+		printf(",\"compaction\":{\"messages\":%llu}", (unsigned long long)answer->compacted);
+	else
+		fputs(",\"compaction\":null", stdout);
+	fputs(",\"notes\":[", stdout);
+	for (size_t at = 0; at < answer->notes_len; at += strlen(answer->notes_text + at) + 1) {
+		if (at)
+			putchar(',');
+		print_json_string(answer->notes_text + at, strlen(answer->notes_text + at));
+	}
+	puts("]}");
+}
+
+/* Of one turn: the answer, and what was said beside it. */
+static void collect(struct answer *answer)
+{
+	answer->collect = open_memstream(&answer->reply, &answer->reply_len);
+	answer->notes = open_memstream(&answer->notes_text, &answer->notes_len);
+}
+
+static void close_collected(struct answer *answer)
+{
+	if (answer->collect)
+		fclose(answer->collect);
+	if (answer->notes)
+		fclose(answer->notes);
 }
 
 static int pull_events(struct answer *answer, bobbin_turn *turn)
@@ -173,18 +212,18 @@ static int run_turn(const struct talk *talk, const char *text, bool regenerate, 
 		    talk->session, talk->model, text, text ? strlen(text) : 0, &options, &turn, &error) < 0)
 		return fail(&error);
 	if (arguments->json)
-		answer.collect = open_memstream(&answer.reply, &answer.reply_len);
+		collect(&answer);
 	int rc = pull_events(&answer, turn);
 	if (rc && !regenerate)
 		note(arguments, "your message is stored; bobbin regenerate %s asks again",
 			bobbin_session_info(talk->session)->id);
-	if (answer.collect)
-		fclose(answer.collect);
+	close_collected(&answer);
 	if (!rc && arguments->json)
 		print_answer_json(&answer);
 	else if (!rc && answer.any_text)
 		putchar('\n');
 	free(answer.reply);
+	free(answer.notes_text);
 	bobbin_turn_free(turn);
 	return rc;
 }

@@ -122,6 +122,7 @@ void print_faults(const struct arguments *arguments, const bobbin_faults *faults
 void print_faults_json(const bobbin_faults *faults);
 
 /* read.c: what a list says of a session; `end` closes the object or goes on with it. */
+void note_damage(const struct arguments *arguments, bobbin_session *session);
 void print_info_json(const struct bobbin_session_info *info, const char *end);
 /* "3 messages", or "? messages" where nobody knows. */
 const char *messages_text(const struct bobbin_session_info *info);

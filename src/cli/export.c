@@ -58,6 +58,7 @@ int command_export(const struct arguments *arguments)
 	code = open_session(arguments, arguments->words[0], false, true, &store, &session);
 	if (code)
 		return code;
+	note_damage(arguments, session);
 	options.format = arguments->format;
 	options.to = arguments->to;
 	options.mask = arguments->mask;

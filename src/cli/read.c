@@ -85,6 +85,23 @@ static int follow(const struct arguments *arguments, bobbin_session *session, ch
 	}
 }
 
+/* What is missing from what is shown, or may be: also with --json, whose lines have no place for it. */
+void note_damage(const struct arguments *arguments, bobbin_session *session)
+{
+	const char *id = bobbin_session_info(session)->id;
+	bobbin_faults *faults;
+	if (bobbin_session_faults(session, &faults, NULL) < 0)
+		return; /* a note less */
+	size_t count = bobbin_faults_count(faults), cuts = 0;
+	for (size_t i = 0; i < count; i++)
+		cuts += strcmp(bobbin_faults_get(faults, i)->kind, "cut") == 0;
+	bobbin_faults_free(faults);
+	if (cuts)
+		note(arguments, "part of %s.jsonl is lost; bobbin doctor %s explains", id, id);
+	if (count > cuts)
+		note(arguments, "damaged lines in %s.jsonl; bobbin doctor %s explains", id, id);
+}
+
 static void print_session_line(const struct arguments *arguments, bobbin_session *session)
 {
 	const struct bobbin_session_info *info = bobbin_session_info(session);
@@ -92,9 +109,9 @@ static void print_session_line(const struct arguments *arguments, bobbin_session
 	if (arguments->mask && bobbin_mask(info->title, strlen(info->title), &masked, NULL, NULL) < 0)
 		masked = NULL;
 	const char *title = arguments->mask ? (masked ? masked : "") : info->title;
-	note(arguments, "%s · %s on the line · about %s tokens%s%s%s", info->id,
+	note(arguments, "%s · %s on the line · about %s tokens%s%s", info->id,
 		counted(info->messages, "message"), number_text(info->tokens), *title ? " · " : "",
-		title, info->faults ? " · damaged lines: see bobbin doctor" : "");
+		title);
 	if (*info->parent_id)
 		note(arguments, "forked from %s after %s", info->parent_id,
 			counted(info->forked_at, "message"));
@@ -112,6 +129,7 @@ int command_show(const struct arguments *arguments)
 		return rc;
 	if (!arguments->json)
 		print_session_line(arguments, session);
+	note_damage(arguments, session);
 	rc = show_messages(arguments, session, arguments->from, last);
 	if (!rc && arguments->follow)
 		rc = follow(arguments, session, last);

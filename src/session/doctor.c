@@ -85,13 +85,27 @@ static int add_log_faults(struct log *log, bobbin_faults *faults)
 	return rc;
 }
 
+/* An end that is lost, as long as no line says it: the doctor finds that among the files (store/check.c). */
+static int add_cut(struct log *log, bobbin_faults *faults)
+{
+	char where[LIMIT_SESSION_ID_BYTES + 16];
+	uint64_t was = log_find_cut(log);
+	if (!was)
+		return 0;
+	snprintf(where, sizeof(where), "%s.jsonl", log_info(log)->id);
+	int rc = faults_addf(faults, fault_name(FAULT_CUT), where, 0, 0,
+		"Its meta.json counts more bytes than are there. A backup may have them.",
+		"the log was longer once, and lost its end: it had %llu bytes", (unsigned long long)was);
+	return rc ? rc : faults_add_repair(faults, NEW_SESSION);
+}
+
 int bobbin_session_faults(bobbin_session *session, bobbin_faults **ret_faults, struct bobbin_error *error)
 {
 	int rc = SESSION_CHECK(session, error);
 	if (rc < 0)
 		return rc;
 	bobbin_faults *faults = faults_new();
-	if (!faults || add_log_faults(session->log, faults) < 0) {
+	if (!faults || add_log_faults(session->log, faults) < 0 || add_cut(session->log, faults) < 0) {
 		bobbin_faults_free(faults);
 		return error_set(error, BOBBIN_ENOMEM, "out of memory");
 	}

@@ -138,6 +138,26 @@ static int copy_options(
 	return 0;
 }
 
+/* Lines that were set aside, and that the log was longer once. */
+static void say_damage(struct log *log, struct buffer *text)
+{
+	const char *id = log_info(log)->id;
+	size_t count;
+	const struct log_fault *found = log_faults(log, &count);
+	uint64_t cuts = 0;
+	for (size_t i = 0; i < count; i++)
+		cuts += found[i].kind == FAULT_CUT;
+	uint64_t lines = log_fault_total(log) - cuts;
+	bool cut = cuts || log_find_cut(log);
+	if (cut)
+		buffer_addf(text, "%spart of %s.jsonl is lost", text->len ? "; " : "", id);
+	if (lines)
+		buffer_addf(text, "%s%llu damaged line%s set aside", text->len ? "; " : "", (unsigned long long)lines,
+			lines == 1 ? " is" : "s are");
+	if (cut || lines)
+		buffer_addf(text, "; bobbin doctor %s explains", id);
+}
+
 /* Takes in what others wrote, answers dangling calls, and says so. */
 static int recover(bobbin_turn *turn, struct bobbin_error *error)
 {
@@ -154,10 +174,7 @@ static int recover(bobbin_turn *turn, struct bobbin_error *error)
 	if (recovery.replayed)
 		buffer_addf(&text, "%s%llu call%s answered with what the journal of actions has", text.len ? "; " : "",
 			(unsigned long long)recovery.replayed, recovery.replayed == 1 ? " is" : "s are");
-	if (recovery.faults)
-		buffer_addf(&text, "%s%llu damaged line%s set aside; bobbin doctor %s explains",
-			text.len ? "; " : "", (unsigned long long)recovery.faults,
-			recovery.faults == 1 ? " is" : "s are", log_info(turn->session->log)->id);
+	say_damage(turn->session->log, &text);
 	rc = turn_queue(turn, BOBBIN_EVENT_RECOVERED, NULL, NULL, buffer_slice(&text), before);
 	buffer_release(&text);
 	return rc < 0 ? error_set(error, rc, "out of memory") : 0;

@@ -110,7 +110,8 @@ static int compact(bobbin_turn *turn, const struct model_properties *properties,
 		return rc;
 	*ret_done = bobbin_compaction_report(compaction)->done;
 	if (*ret_done)
-		rc = turn_note(turn, "%s", bobbin_compaction_report(compaction)->line);
+		rc = turn_queue(turn, BOBBIN_EVENT_NOTE, NULL, "compaction",
+			slice_of(bobbin_compaction_report(compaction)->line), bobbin_compaction_report(compaction)->messages);
 	else
 		error_set(error, BOBBIN_EBUDGET, "%s", bobbin_compaction_report(compaction)->line);
 	bobbin_compaction_free(compaction);

@@ -111,6 +111,10 @@ struct log_lost {
 };
 struct log_lost log_lost(const struct log *log);
 
+/* How long the log was once, if its meta counts more bytes than there are, knows a last message that is not there, and no line
+ * says so yet (then it is a fault, FAULT_CUT); else 0. A cache that cannot be read says nothing. */
+uint64_t log_find_cut(struct log *log);
+
 /* Sees what others appended since. Takes no lock. BOBBIN_ECORRUPT when the file shrank or is another one: the
  * handle is then good for nothing but closing. */
 int log_refresh(struct log *log, struct bobbin_error *error);

@@ -107,9 +107,7 @@ int log_read_unwritten(struct log *log, struct session_line *ret_said, struct bo
 struct meta;
 int log_check_emptied(struct log *log, const struct meta *meta, struct bobbin_error *error);
 
-/* How long the log was once, if its meta counts more bytes than there are, knows a last message that is not there, and no line
- * says so yet; else 0. A cache that cannot be read says nothing. */
-uint64_t log_find_cut(struct log *log);
+/* What log_find_cut finds (log.h). */
 void log_note_cut(struct log *log);   /* of a writer: its first append says so */
 void log_forget_cut(struct log *log); /* if somebody else has said it since */
 /* The line that says so, as a fault: for whoever reads it and whoever writes it. BOBBIN_ENOMEM. */

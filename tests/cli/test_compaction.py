@@ -79,6 +79,14 @@ def chat_compacts_with_one_line():
         lines = [line for line in result.errors.splitlines() if "compacted" in line]
         ok(result.code == 0 and len(lines) == 1 and "1 constraint kept; see bobbin record main" in lines[0],
            "chat says it in one line", result)
+        scratch.append("main", *talk(20))
+        result = scratch.run("chat", "And now?", "--json", *options)
+        lines = [line for line in result.json["notes"] if line.startswith("compacted ")]
+        ok(len(lines) == 1 and lines[0] in result.errors, "and in its JSON", result)
+        equal(f"compacted {result.json['compaction']['messages']} messages:", lines[0][:lines[0].find(":") + 1],
+              "with the number of messages")
+        result = scratch.run("chat", "And then?", "--json", "--window", "64000")
+        equal((result.json["compaction"], result.json["notes"]), (None, []), "nothing was compacted: null, and no note")
         script = scratch.write("bad.jsonl", '{"text":"Error: overloaded","times":99}\n')
         scratch.append("main", *talk(20))
         result = scratch.run("chat", "And now?", *options, "--deriver", "model", "--deriver-model", "mock:" + script)

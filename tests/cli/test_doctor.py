@@ -362,6 +362,28 @@ if shutil.which("rsync"):
 else:
     skip("rsync", "it is not installed")
 
+# A log that lost its end, and then has a torn line too: whoever opens it to read or to go on is told, before and after the loss
+# stands in the log, each time.
+LOST = "part of main.jsonl is lost; bobbin doctor main explains"
+BOTH = "part of main.jsonl is lost; 1 damaged line is set aside; bobbin doctor main explains"
+with Scratch() as scratch:
+    scratch.append("main", *TALK)
+    quiet = [scratch.run("show", "main"), scratch.run("show", "main", "--json"), scratch.run("export", "main", "--format", "bobbin")]
+    ok(not any("doctor" in result.errors for result in quiet), "a whole log: no word of the doctor", *quiet)
+    put(scratch, b"".join(scratch.bytes().splitlines(True)[:6]))
+    for words in (("show", "main"), ("show", "main", "--json"), ("export", "main", "--format", "bobbin")):
+        result = scratch.run(*words)
+        equal((result.code, result.errors.splitlines()[-1]), (0, LOST), f"cut: {' '.join(words)}")
+    for turn in ("first", "second"):
+        result = scratch.run("chat", turn, "--json")
+        ok(LOST in result.errors.splitlines(), f"cut: chat, the {turn} turn", result)
+        equal(result.json["notes"], [LOST], f"... and in its JSON")
+    put(scratch, scratch.bytes() + b'{"role":"us\n')
+    equal(scratch.run("chat", "third", "--json").json["notes"], [BOTH], "cut and torn: chat says both")
+    equal(scratch.run("show", "main").errors.splitlines()[-2:],
+          [LOST, "damaged lines in main.jsonl; bobbin doctor main explains"], "cut and torn: show says both")
+    equal(scratch.run("show", "main", "--quiet").errors, "", "with --quiet neither")
+
 # What is made up in two goes is one conversation: ids and order numbers come once, also behind a fork and with another seed.
 with Scratch() as scratch:
     for words in (("--rounds", "2"), ("--rounds", "3"), ("--rounds", "2", "--seed", "7"), ("--rounds", "1")):
