@@ -153,23 +153,28 @@ int read_input(const char *name, char **ret_data, size_t *ret_len)
 		tell_terminal();
 	char *data = NULL;
 	size_t len = 0, cap = 0, got;
+	bool full = false; /* memory: what was read so far must not pass for the whole */
 	if (!file)
 		return fail_file(name, errno);
 	do {
 		if (cap - len < 65536) {
 			cap = cap ? cap * 2 : 65536 * 2;
 			char *more = realloc(data, cap + 1);
-			if (!more)
+			if (!more) {
+				full = true;
 				break;
+			}
 			data = more;
 		}
 		got = fread(data + len, 1, cap - len, file);
 		len += got;
 	} while (got && len <= INPUT_BYTES_MAX);
 	int bad = 0;
-	if (len > INPUT_BYTES_MAX)
+	if (full)
+		bad = fail_file(name, ENOMEM);
+	else if (len > INPUT_BYTES_MAX)
 		bad = fail_file(name, EFBIG);
-	else if (!data || ferror(file))
+	else if (ferror(file))
 		bad = fail_file(name, errno);
 	if (file != stdin)
 		fclose(file);

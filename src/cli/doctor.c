@@ -149,29 +149,43 @@ static void print_repaired_json(const char *id, const struct bobbin_repaired *re
 		repaired->emptied ? "true" : "false");
 }
 
+static void print_sentence(const char *text)
+{
+	print_wrapped(text, strlen(text), 2);
+}
+
+/* What of it the new session has. */
+static void print_counts(const struct bobbin_repaired *repaired)
+{
+	char text[400];
+	int len = snprintf(text, sizeof(text), "%s", counted(repaired->messages, "message"));
+	if (repaired->left_out)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, ", %s left out", counted(repaired->left_out, "line"));
+	if (repaired->changed)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, ", %s put right", counted(repaired->changed, "record"));
+	if (repaired->marked)
+		len += snprintf(text + len, sizeof(text) - (size_t)len, ", %s marked as unanswered",
+			counted(repaired->marked, "call"));
+	if (repaired->replayed)
+		snprintf(text + len, sizeof(text) - (size_t)len, ", %s answered from the journal",
+			counted(repaired->replayed, "call"));
+	print_sentence(text);
+}
+
 static void print_made(const struct bobbin_repaired *repaired)
 {
 	if (repaired->found) {
-		printf("was repaired before; it stays as it is, and its repaired copy is %s\n", repaired->id);
-		return;
+		puts("was repaired before; it stays as it is");
+	} else {
+		puts("it stays as it is; a new session holds what can be read of it:");
+		print_counts(repaired);
 	}
-	printf("it stays as it is; a new session holds what can be read of it:\n  %s",
-		counted(repaired->messages, "message"));
-	if (repaired->left_out)
-		printf(", %s left out", counted(repaired->left_out, "line"));
-	if (repaired->changed)
-		printf(", %s put right", counted(repaired->changed, "record"));
-	if (repaired->marked)
-		printf(", %s marked as unanswered", counted(repaired->marked, "call"));
-	if (repaired->replayed)
-		printf(", %s answered from the journal", counted(repaired->replayed, "call"));
-	putchar('\n');
 	if (repaired->emptied)
-		puts("  its log was emptied: a note in the new one stands for what was in it");
+		print_sentence("its log was emptied: a note in the new one stands for what was in it");
 	else if (repaired->detached)
-		puts("  what it was forked from is gone or changed: the new one begins with a note that says so");
+		print_sentence("what it was forked from is gone or changed: the new one begins with a note that says so");
 	if (repaired->copied)
-		puts("  what it inherits was copied into it: there is no whole log that a fork could name");
+		print_sentence("what it inherits was copied into it: there is no whole log that a fork could name");
 	printf("  repaired as %s\n", repaired->id);
 }
 
@@ -179,7 +193,7 @@ static void print_repaired(const char *id, const struct bobbin_repaired *repaire
 {
 	print_name(id);
 	if (repaired->mended)
-		printf("%s put right%s", counted(repaired->mended, "file"), *repaired->id || left ? "; " : "\n");
+		printf("%s put right%s", counted(repaired->mended, "file"), *repaired->id ? "\n  " : left ? "; " : "\n");
 	if (*repaired->id)
 		print_made(repaired);
 	else if (!repaired->mended && !left)
@@ -302,6 +316,28 @@ static const char *where_to_put(const char *format)
 	return NULL;
 }
 
+/* A word of a command that is to be copied into a shell: in quotes, if it needs them. */
+static void print_shell_word(const char *word)
+{
+	static const char PLAIN_CHARACTERS[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+:,@%=";
+	if (!word[strspn(word, PLAIN_CHARACTERS)]) {
+		fputs(word, stdout);
+		return;
+	}
+	putchar('\'');
+	for (const char *part = word; *part;) {
+		size_t len = strcspn(part, "'");
+		print_clean(part, len);
+		part += len;
+		if (*part) {
+			fputs("'\\''", stdout);
+			part++;
+		}
+	}
+	putchar('\'');
+}
+
 /* The way on: into the store with everything put right, and out again. */
 static void print_way_on(const struct visit *visit, const char *file, const bobbin_faults *faults)
 {
@@ -317,7 +353,7 @@ static void print_way_on(const struct visit *visit, const char *file, const bobb
 		return;
 	puts("to go on with it:");
 	fputs("  bobbin import --repair ", stdout);
-	print_clean(file, strlen(file));
+	print_shell_word(file);
 	printf("\n  bobbin export ID --format %s > NEW-FILE\n", export_format_of(format));
 	const char *place = where_to_put(export_format_of(format));
 	if (place)
@@ -403,10 +439,10 @@ static void visit_all(struct visit *visit, bobbin_store *store)
 	print_sum(visit);
 }
 
-/* Session ids have no dots and no slashes: a word with one is a file (a bare name: ./NAME). */
+/* Session ids have no dots and no slashes: a word with one is a file (a bare name: ./NAME). "-" is stdin. */
 static bool is_file(const struct arguments *arguments, const char *word)
 {
-	return arguments->format || strpbrk(word, "/.");
+	return arguments->format || strpbrk(word, "/.") || strcmp(word, "-") == 0;
 }
 
 static bool needs_store(const struct arguments *arguments)
@@ -417,11 +453,25 @@ static bool needs_store(const struct arguments *arguments)
 	return arguments->word_count == 0;
 }
 
+/* A file that is named like a session, where there is no store at all. */
+static int refuse_bare_names(const struct arguments *arguments)
+{
+	for (int i = 0; i < arguments->word_count && access(store_path(arguments), F_OK) < 0; i++) {
+		const char *word = arguments->words[i];
+		if (!is_file(arguments, word) && access(word, F_OK) == 0)
+			return fail_usage("there is no store at %s; for the file %s: bobbin doctor ./%s", store_path(arguments),
+				word, word);
+	}
+	return 0;
+}
+
 int command_doctor(const struct arguments *arguments)
 {
 	struct visit visit = {.arguments = arguments};
 	bobbin_store *store = NULL;
 	int rc = arguments->format ? check_format(arguments->format, "import") : 0;
+	if (!rc)
+		rc = refuse_bare_names(arguments);
 	if (!rc && needs_store(arguments))
 		rc = open_store(arguments, false, &store);
 	if (rc)

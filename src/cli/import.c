@@ -128,7 +128,8 @@ static int import_file(const struct arguments *arguments, bobbin_store *store, c
 	struct bobbin_error error;
 	bobbin_import *import;
 	struct stat status;
-	bool regular = strcmp(file, "-") != 0 && stat(file, &status) == 0 && S_ISREG(status.st_mode);
+	/* What says that it is empty is read all the same: files of the kernel have no size, and may not be readable. */
+	bool regular = strcmp(file, "-") != 0 && stat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size;
 	char *data = NULL;
 	size_t len = 0;
 	int rc = regular ? 0 : read_input(file, &data, &len);

@@ -184,9 +184,10 @@ const struct command commands[] = {
 		"format to mask", 1, 1, command_export},
 	{"doctor", "doctor [SESSION | FILE …] [--repair]",
 		"what is wrong with sessions, the store or a transcript, and what it means",
-		"Without a name: every session of the store, and the store itself. Each fault with its place, what it means, "
+		"Without a name: every session of the store, and the store itself. FILE may be - for stdin; one that is named like a "
+		"session is ./NAME. Each fault with its place, what it means, "
 		"and what --repair would do. Without --repair nothing is changed. A log is never rewritten: --repair makes a new "
-		"session of what can be read, and its id is the last word printed; doing it again changes nothing. Wrong "
+		"session of what can be read, and says its id (repaired as ID); doing it again changes nothing. Wrong "
 		"caches and what crashes left are removed. What a repair leaves is named. Exit code 1 if there are faults, or some are "
 		"left. A damaged session whose repaired copy is there is told and counts no more, unless it is asked for by name.",
 		"format repair", 0, -1, command_doctor},

@@ -6,6 +6,7 @@
  */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -465,7 +466,10 @@ int fail_about(const char *name, const struct bobbin_error *error)
 
 int fail_file(const char *name, int error_number)
 {
-	complain("%s: %s", name, strerror(error_number));
+	if (error_number == EISDIR)
+		complain("%s: it is a folder; name the files in it", name);
+	else
+		complain("%s: %s", name, strerror(error_number));
 	return EXIT_FAILED;
 }
 

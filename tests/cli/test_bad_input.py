@@ -51,7 +51,11 @@ with Scratch() as scratch:
     missing = scratch.run("import", "nowhere.json")
     ok(missing.code == 3 and "nowhere.json" in missing.errors, "a file that is not there", missing)
     folder = scratch.run("import", scratch.path)
-    ok(folder.code == 3 and folder.errors.strip(), "a folder in place of a file", folder)
+    ok(folder.code == 3 and "it is a folder; name the files in it" in " ".join(folder.errors.split()), "a folder in place of a file",
+       folder)
+    if os.path.exists("/proc/self/mem"):  # no size, and its first byte is no memory of anybody
+        unread = scratch.run("import", "/proc/self/mem")
+        ok(unread.code == 3 and "Input/output error" in unread.errors, "what cannot be read is not said to be empty", unread)
 
     good = scratch.write("one.jsonl", b'{"role":"user","content":"' + b"y" * 12_000_000 + b'"}\n')
     result = scratch.run("import", "--id", "long", good)
@@ -155,6 +159,21 @@ with Scratch() as scratch:
            ("left_out", 1, "record that is no message (usage, compaction and the like)")], "and in --json")
     whole = scratch.run("import", "--id", "whole", "--format", "bobbin", scratch.write("whole.jsonl", "".join(turns)))
     ok("in all" not in whole.errors, "nothing is said of a whole file", whole)
+
+# The doctor takes what import takes: stdin, a file without a dot in its name; and what is to be copied is fit for a shell.
+with Scratch() as scratch:
+    with open(os.path.join(SOURCE, "examples/transcripts/dead.jsonl"), "rb") as file:
+        dead = file.read()
+    piped = scratch.run("doctor", "-", input=dead)
+    ok(piped.code == 1 and piped.text.startswith("-: 2 faults"), "doctor - reads stdin", piped)
+    scratch.write("dead", dead)
+    bare = scratch.run("doctor", "dead")
+    ok(bare.code == 2 and "there is no store at .sessions; for the file dead: bobbin doctor ./dead" in " ".join(bare.errors.split()),
+       "a bare name where there is no store", bare)
+    for name, quoted in (("plain-1.jsonl", "plain-1.jsonl"), ("it's $HOME 中.jsonl", "'it'\\''s $HOME 中.jsonl'")):
+        scratch.write(name, dead)
+        result = scratch.run("doctor", name)
+        ok(f"\n  bobbin import --repair {quoted}\n" in result.text, f"the way on from {name}", result)
 
 # The same answer for the same fault, and no failure without a word.
 with Scratch() as scratch:

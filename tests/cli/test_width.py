@@ -70,7 +70,27 @@ with Scratch() as scratch:
     os.mkdir(os.path.join(scratch.store, "x.meta.json"))
     check(scratch, "doctor")
     check(scratch, "doctor", "--repair")
+    check(scratch, "doctor", "--repair")  # repaired before
     check(scratch, "backup", "copy")
+
+# All that a repair may have to say of one session: forks whose parent lost lines, and copies, with wrong caches beside them.
+with Scratch() as scratch:
+    scratch.run("manufacture", "main", "--rounds", "4", "--message-tokens", "20")
+    scratch.run("fork", "main", "9", "--id", "fork-of-main")
+    scratch.run("fork", "fork-of-main", "9", "--id", "fork-of-a-fork")
+    for session in ("main", "fork-of-main", "fork-of-a-fork"):
+        scratch.run("manufacture", session, "--rounds", "6", "--message-tokens", "20")
+    lines = scratch.bytes().splitlines(True)
+    scratch.write(scratch.log(), b"".join(line.replace(b'"', b"", 1) if at in (3, 7, 12) else line for at, line in enumerate(lines)))
+    lines = scratch.bytes("fork-of-a-fork").splitlines(True)
+    scratch.write(scratch.log("fork-of-a-fork"), b"".join(lines[:3] + [b"\0" * 99 + b"\n"] + lines[5:]))
+    scratch.write(os.path.join(scratch.store, "fork-of-a-fork.meta.json"), "{")
+    told = check(scratch, "doctor", "--repair")
+    ok(told.text.count("repaired as s-") == 3 and "it stays as it is; a new session holds what can be read of it:" in told.text,
+       "three are repaired", told)
+    again = check(scratch, "doctor", "--repair")
+    ok(again.text.count(": was repaired before; it stays as it is\n") == 3 and again.text.count("\n  repaired as s-") == 3,
+       "and were repaired before", again)
 
 # Long titles, and forks of forks: what is a list has one line for each, and uses it.
 with Scratch() as scratch:
