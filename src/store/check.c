@@ -57,7 +57,7 @@ int check_progress(const struct store_check *check, const char *what, uint64_t d
 /* Why a file of the store cannot be read, as errno; EIO if it can be opened now, or nobody says. */
 static int reason_of(const struct store *store, const char *name)
 {
-	int file = store->platform->open_at(store->platform->context, store->dir, name, O_RDONLY | O_NOFOLLOW, 0);
+	int file = store->platform->open_at(store->platform->context, store->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
 
 	if (file < 0)
 		return -file;

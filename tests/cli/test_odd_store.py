@@ -43,6 +43,17 @@ with Scratch() as scratch:
     os.unlink(scratch.log("gone"))
     equal(counts(scratch, "list")["child"], None, "a fork that cannot be opened has no number")
 
+# A FIFO in the place of a parent's log: nobody waits for one who writes to it.
+with Scratch() as scratch:
+    say(scratch, "main", 3)
+    scratch.run("fork", "main", "2", "--id", "child")
+    os.unlink(scratch.log())
+    os.mkfifo(scratch.log())
+    for words in (("doctor",), ("doctor", "child"), ("doctor", "--repair")):
+        result = scratch.run(*words)
+        ok(result.code in (1, 3) and "main.jsonl is a FIFO" in " ".join((result.text + result.errors).split()),
+           f"{' '.join(words)} of a fork of a FIFO ends", result)
+
 # What stands there in place of a log.
 with Scratch() as scratch:
     say(scratch, "main", 1)
