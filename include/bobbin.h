@@ -451,7 +451,8 @@ struct bobbin_backup_report {
  *
  * On return it is on disk, and has been read back and opened. A new one is made beside its place, as PATH.partial. One
  * that is brought up to date can be used at every moment, also after a crash or with a full disk. ret_report may be NULL.
- * BOBBIN_EEXIST: there is something else; BOBBIN_ECONFLICT: it is another store's; BOBBIN_EBUSY: another backup goes there; BOBBIN_EINVAL: within the store itself.
+ * BOBBIN_EEXIST: there is something else; BOBBIN_ECONFLICT: it is another store's; BOBBIN_EBUSY: another backup goes there, or
+ * a session was deleted and begun anew under its name meanwhile; BOBBIN_EINVAL: within the store itself.
  */
 BOBBIN_API int bobbin_backup(bobbin_store *store, const char *path, struct bobbin_backup_report *ret_report,
 	struct bobbin_error *error);

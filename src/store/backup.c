@@ -258,13 +258,14 @@ static int take_size(struct course *course, struct member *member)
 	rc = lock_shared(platform, file, member->log.name, course->error);
 	if (!rc && (rc = platform->info(platform->context, file, &info)) < 0)
 		rc = error_set_os(course->error, -rc, "cannot examine %s", member->log.name);
+	if (!rc) {
+		member->log.bytes = info.size;
+		member->log.device = info.device;
+		member->log.inode = info.inode;
+		rc = backup_head(&course->backup, file, &member->log, course->error);
+	}
 	file_close(platform, file);
-	if (rc)
-		return rc;
-	member->log.bytes = info.size;
-	member->log.device = info.device;
-	member->log.inode = info.inode;
-	return 0;
+	return rc;
 }
 
 static int take_sizes(struct course *course)

@@ -55,7 +55,7 @@ struct store_backup {
  * Copies the store into the folder `path`, which must not exist, be empty, or be an earlier backup; its parent must exist. On
  * return all of it is on disk and has been read back. BOBBIN_EEXIST: there is something else, or it has been written to;
  * BOBBIN_ECONFLICT: it is another store's, or has messages that the store has not;
- * BOBBIN_EBUSY: another backup is at it, or a log was locked for too long; BOBBIN_EINVAL: inside of the store itself;
+ * BOBBIN_EBUSY: another backup is at it, a log was locked for too long, or one was replaced meanwhile; BOBBIN_EINVAL: inside of the store itself;
  * BOBBIN_ENOSPC, BOBBIN_EIO, BOBBIN_ENOMEM, BOBBIN_ECORRUPT (the copy is not what was copied).
  */
 int store_backup(struct store *store, const char *path, const struct store_backup_options *options,

@@ -180,6 +180,31 @@ static int copy_whole(struct pair *pair, struct copied *wanted, struct bobbin_er
 	return rc;
 }
 
+static uint64_t head_bytes(const struct copied *log)
+{
+	return log->bytes < EDGE_BYTES ? log->bytes : EDGE_BYTES;
+}
+
+int backup_head(struct backup *backup, int file, struct copied *log, struct bobbin_error *error)
+{
+	const struct pair pair = {.backup = backup, .name = log->name};
+
+	log->head_crc = 0;
+	return crc_of(&pair, file, 0, head_bytes(log), &log->head_crc, error);
+}
+
+/* A session made anew may have got the inode of the one that was deleted. */
+static int check_log(const struct pair *pair, const struct copied *wanted, uint64_t size, struct bobbin_error *error)
+{
+	bool same = size >= wanted->bytes;
+	uint32_t crc = 0;
+	int rc = same ? crc_of(pair, pair->from, 0, head_bytes(wanted), &crc, error) : 0;
+
+	if (rc || (same && crc == wanted->head_crc))
+		return rc;
+	return error_set(error, BOBBIN_EBUSY, "%s was replaced while the backup was made: back up again", pair->name);
+}
+
 int backup_log(struct backup *backup, struct copied *wanted, struct bobbin_error *error)
 {
 	const struct platform *platform = backup->source->platform;
@@ -193,6 +218,8 @@ int backup_log(struct backup *backup, struct copied *wanted, struct bobbin_error
 		return rc;
 	if (info.inode != wanted->inode || info.device != wanted->device)
 		rc = error_set(error, BOBBIN_ENOTFOUND, "%s was deleted", wanted->name);
+	if (!rc)
+		rc = check_log(&pair, wanted, info.size, error);
 	if (!rc && earlier &&
 		file_open(platform, backup->target->dir, wanted->name, O_RDWR | O_APPEND, &pair.to, &info, NULL) == 0)
 		pair.to_size = info.size;

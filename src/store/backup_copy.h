@@ -15,6 +15,7 @@ struct copied {
 	const char *name;
 	uint64_t bytes, device, inode;
 	uint32_t crc; /* of those bytes */
+	uint32_t head_crc; /* of the first of them, when its size was taken; not written down */
 };
 
 /* The folder of the store that a backup is of. */
@@ -56,7 +57,10 @@ struct backup {
 int backup_leave_out(struct backup *backup, const char *name, const char *why, struct bobbin_error *error);
 int backup_progress(struct backup *backup, const char *what, uint64_t more, struct bobbin_error *error);
 
-/* Brings the copy of a log to `wanted->bytes`; fills in its crc. Durable on return. */
+/* Fills in its head_crc, by which backup_log knows it again: the number of its inode may be another's by then. */
+int backup_head(struct backup *backup, int file, struct copied *log, struct bobbin_error *error);
+/* Brings the copy of a log to `wanted->bytes`; fills in its crc. Durable on return. BOBBIN_ENOTFOUND: it was deleted;
+ * BOBBIN_EBUSY: it is another one in the place of that. */
 int backup_log(struct backup *backup, struct copied *wanted, struct bobbin_error *error);
 
 /* How a log of the store stands to what the backup has under its name. */

@@ -140,6 +140,44 @@ static void begun_anew__before_it_is_copied(void **state)
 	end(&moment);
 }
 
+static const char *kid_now;
+
+static void put_another_kid(struct moment *moment)
+{
+	scratch_write_text(moment->world.dir, "kid.jsonl", kid_now);
+}
+
+/* A session begun anew may have the very inode of the one that was deleted. The file system is helped a little: it has it. Whether
+ * shorter or longer than the old one, it is not copied as if it were that. */
+static void begun_anew__with_the_same_inode(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"{\"role\":\"user\",\"content\":\"x\"}\n",
+		"{\"role\":\"user\",\"content\":\"long ................................................................."
+		"........................................................................................................"
+		"........................................................................................................"
+		"........................................................................................................"
+		".....................................................................................................\"}\n"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct store_backup counts;
+		struct moment moment;
+		size_t len;
+		begin(&moment);
+		free(scratch_read(moment.world.dir, "kid.jsonl", &len));
+		kid_now = texts[i];
+		assert_int_equal(strlen(kid_now) > len, i);
+		assert_int_equal(back_up(&moment, "main.jsonl", put_another_kid, &counts), BOBBIN_EBUSY);
+		assert_non_null(strstr(moment.world.error.message, "back up again"));
+		assert_int_equal(back_up(&moment, "kid.jsonl", nothing, &counts), 0);
+		assert_int_equal(counts.sessions, 2);
+		char *text = scratch_read(moment.path, "kid.jsonl", NULL);
+		assert_string_equal(text, kid_now);
+		free(text);
+		end(&moment);
+	}
+}
+
 static void begin_main_anew(struct moment *moment)
 {
 	keep(moment, "main.jsonl");
@@ -174,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_into__while_it_is_brought_up_to_date),
 		cmocka_unit_test(begun_anew__before_it_is_copied),
+		cmocka_unit_test(begun_anew__with_the_same_inode),
 		cmocka_unit_test(begun_anew__after_it_was_copied),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
