@@ -60,8 +60,8 @@ static int find_cut(struct log *log, const struct log_fork_options *options, uin
 	if (!options->by_count)
 		rc = log_find(log, options->at, &node, error);
 	else if (options->count > line)
-		rc = error_set(error, BOBBIN_EINVAL, "session %s has %llu messages, not %llu", log->id,
-			(unsigned long long)line, (unsigned long long)options->count);
+		rc = error_set(error, BOBBIN_EINVAL, "session %s has %llu message%s, not %llu", log->id,
+			(unsigned long long)line, line == 1 ? "" : "s", (unsigned long long)options->count);
 	else if (options->count > 0)
 		node = index_ancestor(index, index->state.head, (uint32_t)options->count - 1);
 	if (rc)

@@ -314,6 +314,11 @@ struct slice export_time(struct export *export, const struct message *message)
 	return (struct slice){arena_copy(&export->arena, text, strlen(text)), strlen(text)};
 }
 
+bool export_model(const struct message *message, struct json *ret_value)
+{
+	return json_get(&message->record, "model", ret_value) && ret_value->type == JSON_STRING;
+}
+
 bool export_source(const struct message *message, const char *key, struct json *ret_value)
 {
 	struct json source;

@@ -208,7 +208,7 @@ static void add_reply_head(struct export *export, const struct export_item *item
 		memcpy(id + 4, uuid, UUID_BYTES);
 		json_member_text(&export->json, "id", id);
 	}
-	if (known && json_get(&source, "model", &value))
+	if ((known && json_get(&source, "model", &value)) || export_model(item->message, &value))
 		json_member_value(&export->json, "model", &value);
 	else
 		json_member_text(&export->json, "model", "unknown");

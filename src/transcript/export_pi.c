@@ -201,6 +201,17 @@ static int result(struct export *export, const struct export_item *item)
 	return code;
 }
 
+static void add_model(struct export *export, const struct message *message)
+{
+	struct json source, value;
+
+	json_key(&export->json, "model");
+	if ((export_source(message, "message", &source) && json_get(&source, "model", &value)) || export_model(message, &value))
+		json_add_value(&export->json, &value);
+	else
+		json_add_text(&export->json, "unknown");
+}
+
 static int reply(struct export *export, const struct export_item *item)
 {
 	const struct message *message = item->message;
@@ -213,7 +224,7 @@ static int reply(struct export *export, const struct export_item *item)
 	int code = add_content(export, message);
 	member(export, message, "api", SLICE_LITERAL("\"openai-completions\""));
 	member(export, message, "provider", SLICE_LITERAL("\"unknown\""));
-	member(export, message, "model", SLICE_LITERAL("\"unknown\""));
+	add_model(export, message);
 	member(export, message, "usage", SLICE_LITERAL(NO_USAGE));
 	member(export, message, "stopReason",
 		message_call_count(message) ? SLICE_LITERAL("\"toolUse\"") : SLICE_LITERAL("\"stop\""));

@@ -85,6 +85,9 @@ void export_image_url(struct export *export, const struct export_image *image);
 /* The member "ts" of a record as given, or the session's time; in the arena. */
 struct slice export_time(struct export *export, const struct message *message);
 
+/* The model that a reply is of, as the record says it. */
+bool export_model(const struct message *message, struct json *ret_value);
+
 /* A member of `src`, or of an object in it. */
 bool export_source(const struct message *message, const char *key, struct json *ret_value);
 

@@ -90,6 +90,19 @@ def handmade():
         equal([row["role"] for row in part], ["user", "assistant", "tool", "tool"], "--to ends it")
 
 
+def models():
+    """The model that a reply is of, where the format has a place for it; what nobody knows is said to be unknown."""
+    with Scratch() as scratch:
+        scratch.append("main", {"role": "user", "content": "Hi."},
+                       {"role": "assistant", "content": "Hello.", "model": "gpt \"5\""},
+                       {"role": "user", "content": "And you?"}, {"role": "assistant", "content": "Well."})
+        scratch.run("chat", "Thanks.")
+        for format in ("claude-code", "pi"):
+            rows = scratch.run("export", "main", "--format", format).rows
+            replies = [row["message"]["model"] for row in rows if row.get("message", {}).get("role") == "assistant"]
+            equal(replies, ["gpt \"5\"", "unknown", "mock"], f"{format}: which model said what")
+
+
 def odd_messages():
     key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     with Scratch() as scratch:
@@ -126,6 +139,7 @@ def real():
 
 
 handmade()
+models()
 odd_messages()
 real()
 done()
