@@ -9,6 +9,7 @@
  */
 #include "transcript/import.h"
 
+#include <stdio.h>
 #include "base/alloc.h"
 #include "base/limits.h"
 #include "transcript/import_document.h"
@@ -193,21 +194,33 @@ static const char *judge(const struct json *value, bool *maybe)
 	return NULL;
 }
 
-/* The readers that look for themselves, then judge(). */
-static const char *ask(struct import_probe *probe, bool *maybe)
+static const char *ask_readers(const struct import_probe *probe)
 {
-	struct json_iter iter;
-
-	probe->first = probe->value;
-	if (probe->value.type == JSON_ARRAY) {
-		json_iter_init(&iter, &probe->value);
-		json_iter_next(&iter, NULL, &probe->first);
-	}
 	for (size_t i = 0; i < READER_COUNT; i++) {
 		if (READERS[i].is && READERS[i].is(probe))
 			return READERS[i].name;
 	}
-	return judge(&probe->value, maybe);
+	return NULL;
+}
+
+/* Of a list the first may be what a damage has left of it. */
+#define DETECT_ELEMENTS 3
+
+/* The readers that look for themselves, then judge(). */
+static const char *ask(struct import_probe *probe, bool *maybe)
+{
+	struct json_iter iter;
+	const char *name = NULL;
+
+	probe->first = probe->value;
+	if (probe->value.type != JSON_ARRAY) {
+		name = ask_readers(probe);
+	} else {
+		json_iter_init(&iter, &probe->value);
+		for (int i = 0; !name && i < DETECT_ELEMENTS && json_iter_next(&iter, NULL, &probe->first); i++)
+			name = ask_readers(probe);
+	}
+	return name ? name : judge(&probe->value, maybe);
 }
 
 /* How many records are looked at; a format's first ones may be of kinds that others have too. */
@@ -245,8 +258,10 @@ static const char *detect_damaged(struct import_probe *probe, bool *maybe)
 
 #define LOST_BYTES (16u << 20) /* of a document that is read as each format */
 
-/* How many messages a reader finds in a document that lost its beginning; four times that if what it is mended to is told to be
- * that format. */
+#define TOLD (1ull << 40)
+
+/* How many messages a reader finds in a document that lost its beginning. If what it is mended to is told to be that format, TOLD more
+ * by a reader that looks for itself, because others may find the same messages again and again; else four times as many. */
 static uint64_t rate_lost(struct import_probe *probe, const struct reader *reader)
 {
 	struct import scratch = {.arena = ARENA_INIT, .format = reader->name};
@@ -262,7 +277,7 @@ static uint64_t rate_lost(struct import_probe *probe, const struct reader *reade
 			score += scratch.conversations[i].messages;
 	}
 	import_release(&scratch);
-	return is ? 4 * score : score;
+	return !is || !score ? score : reader->is ? score + TOLD : 4 * score;
 }
 
 /* The names around its messages are lost, so the one that finds most in it; of those that find as much, those that look closely
@@ -286,12 +301,20 @@ static const char *detect_lost(const char *data, size_t len)
 	return name;
 }
 
+/* Whether what follows its first value belongs to a list or an object that began before. */
+static bool lost_beginning(const char *data, size_t len, size_t used)
+{
+	while (used < len && import_is_space(data[used]))
+		used++;
+	return used < len && strchr(",]}", data[used]);
+}
+
 /* Looks at whole records; what is broken is the reader's to report. `whole`: it is all of the file. */
 static const char *detect(const char *data, size_t len, bool whole)
 {
 	struct import_probe probe = {.data = {data, len}};
 	bool maybe = false;
-	size_t at = 0, used;
+	size_t at = 0, used = 0;
 
 	while (at < len && (import_is_space(data[at]) || (unsigned char)data[at] >= 0x80))
 		at++;
@@ -309,6 +332,8 @@ static const char *detect(const char *data, size_t len, bool whole)
 		probe.document = false;
 	}
 	const char *name = detect_lines(&probe, &maybe);
+	if (!name && whole && bracket && lost_beginning(data + at, len - at, used))
+		name = detect_lost(data, len);
 	if (!name && whole && bracket)
 		name = detect_damaged(&probe, &maybe);
 	return name;
@@ -317,13 +342,7 @@ static const char *detect(const char *data, size_t len, bool whole)
 /* Files that are no JSON at all. */
 static const char *detect_text(const char *data, size_t len)
 {
-	struct import_probe probe = {.data = {data, len}};
-
-	for (size_t i = 0; i < READER_COUNT; i++) {
-		if (READERS[i].is && READERS[i].is(&probe))
-			return READERS[i].name;
-	}
-	return NULL;
+	return ask_readers(&(struct import_probe){.data = {data, len}});
 }
 
 /* ---- What is no UTF-8, what is more than one --------------------------------------------------------------
@@ -401,10 +420,35 @@ static size_t second_document(const char *data, size_t len)
 		       : 0;
 }
 
+/* The first names in a value, which tell a person what it is: ` with "level" and "msg"`. */
+static void describe(const struct json *value, char *out, size_t size)
+{
+	struct json_iter iter;
+	struct json object = *value, key, member;
+	struct slice plain;
+	size_t len = 0;
+
+	out[0] = '\0';
+	if (value->type == JSON_ARRAY) {
+		json_iter_init(&iter, value);
+		json_iter_next(&iter, NULL, &object);
+	}
+	if (object.type != JSON_OBJECT)
+		return;
+	json_iter_init(&iter, &object);
+	for (int i = 0; i < 3 && json_iter_next(&iter, &key, &member); i++) {
+		if (json_string_plain(&key, &plain) && plain.len <= 30 && len < size - 40)
+			len += (size_t)snprintf(out + len, size - len, "%s\"%.*s\"", len ? ", " : " with ", (int)plain.len, plain.data);
+	}
+}
+
+#define SAY_FORMAT "--format NAME reads it as one of those that bobbin help import lists"
+
 static int not_recognised(const char *data, size_t len, struct bobbin_error *error)
 {
 	struct bobbin_error fault = {0};
 	struct json value;
+	char seen[160];
 	size_t used;
 
 	for (size_t i = 0; i < len; i++) {
@@ -417,9 +461,20 @@ static int not_recognised(const char *data, size_t len, struct bobbin_error *err
 		return error_set_at(error, BOBBIN_EINPUT, 1, 0, "the file is empty");
 	if (json_parse_prefix(data, len, &value, &used, &fault) < 0)
 		return error_set_at(error, BOBBIN_EINPUT, import_line_of(data, fault.offset), fault.offset,
-			"no transcript of a known format: %s", fault.message);
-	return error_set_at(error, BOBBIN_EUNSUPPORTED, 1, 0,
-		"no transcript of a known format; bobbin help import lists those that are read");
+			"no transcript of a known format: %s; " SAY_FORMAT, fault.message);
+	describe(&value, seen, sizeof(seen));
+	return error_set_at(error, BOBBIN_EUNSUPPORTED, 1, 0, "no transcript of a known format: JSON%s; " SAY_FORMAT, seen);
+}
+
+/* It was taken for what it looks like, and there is nothing in it. */
+static void tell_guessed(struct bobbin_error *error)
+{
+	char message[sizeof(error->message)];
+
+	if (!error)
+		return;
+	memcpy(message, error->message, sizeof(message));
+	error_set_at(error, error->code, error->line, error->offset, "%s; if it is something else, --format NAME says so", message);
 }
 
 /* A file in which nothing was found because it is damaged: where. An error that has a place behind `start` says so itself. */
@@ -448,6 +503,7 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 			"it holds more than one JSON document, and the second begins in line %llu: make a file of each, or one "
 			"line of each (jq -c .)",
 			(unsigned long long)import_line_of(data, second));
+	bool guessed = !format;
 	if (!format && !(format = detect(data, len, true)) && !(format = detect_text(data, len)) &&
 		!(format = detect_lost(data, len)))
 		return not_recognised(data, len, error);
@@ -464,6 +520,8 @@ static int read_recognised(const char *format, const char *data, size_t len, str
 	ret_import->len = 0;
 	if (rc == BOBBIN_EINPUT)
 		tell_first_fault(ret_import, 0, error);
+	if (rc == BOBBIN_EINPUT && guessed)
+		tell_guessed(error);
 	if (rc)
 		return rc;
 	return import_end(import_tell_all(ret_import), error);
@@ -557,7 +615,7 @@ static const struct reader *streaming_reader(const char *format, const char *hea
 }
 
 /* `mark`: bytes before the text. */
-static int read_streaming(const struct reader *reader, size_t mark, const struct import_source *source,
+static int read_streaming(const struct reader *reader, bool guessed, size_t mark, const struct import_source *source,
 	const struct import_spill *spill, struct import *import, struct bobbin_error *error)
 {
 	import->format = reader->name;
@@ -566,6 +624,8 @@ static int read_streaming(const struct reader *reader, size_t mark, const struct
 	int rc = reader->read(import, NULL, 0, error);
 	if (rc == BOBBIN_EINPUT)
 		tell_first_fault(import, mark, error);
+	if (rc == BOBBIN_EINPUT && guessed && import->sink_error.code != rc)
+		tell_guessed(error);
 	if (rc && error && error->line && error->offset < mark)
 		error->offset = mark;
 	if (!rc && (rc = import_tell_all(import)) < 0)
@@ -592,7 +652,7 @@ static int read_file(const char *format, const struct import_source *source, con
 	if (!rc && part < source->size && (reader = streaming_reader(format, data, len))) {
 		size_t mark = mark_bytes(data, len);
 		mem_free(data);
-		return read_streaming(reader, mark, source, spill, import, error);
+		return read_streaming(reader, !format, mark, source, spill, import, error);
 	}
 	if (!rc && source->size > LIMIT_IMPORT_BYTES)
 		rc = error_set(error, BOBBIN_ELIMIT,

@@ -265,18 +265,26 @@ static int read_all(struct aider *aider, const char *data, size_t len)
 	return rc;
 }
 
-bool import_is_aider(const struct import_probe *probe)
+/* Whether a line begins so. */
+static bool has_line(struct slice text, const char *begins, bool aiders_end)
 {
-	const char *at = probe->data.data, *end = at + probe->data.len;
+	const char *at = text.data, *end = at + text.len;
+	size_t len = strlen(begins);
 
-	if (probe->value.type != JSON_ABSENT)
-		return false;
-	while ((at = memmem(at, (size_t)(end - at), HEADER, sizeof(HEADER) - 1))) {
-		if (at == probe->data.data || at[-1] == '\n')
+	for (; at && (at = memmem(at, (size_t)(end - at), begins, len)); at++) {
+		const char *line_end = memchr(at, '\n', (size_t)(end - at));
+		bool begin = at == text.data || at[-1] == '\n';
+		if (begin && (!aiders_end || (line_end && line_end[-1] == ' ' && line_end[-2] == ' ')))
 			return true;
-		at++;
 	}
 	return false;
+}
+
+/* By its header; if that is lost, by what was typed and what was printed, each with aider's two spaces at its end. */
+bool import_is_aider(const struct import_probe *probe)
+{
+	return probe->value.type == JSON_ABSENT &&
+	       (has_line(probe->data, HEADER, false) || (has_line(probe->data, "#### ", true) && has_line(probe->data, "> ", true)));
 }
 
 int import_aider(struct import *import, const char *data, size_t len, struct bobbin_error *error)

@@ -338,7 +338,15 @@ static int read_value(struct anthropic *anthropic, const struct json *value)
 	return rc;
 }
 
-/* True if a block is one that only Anthropic's API has. */
+/* Roo's and Cline's messages carry the time at which they were kept, in milliseconds. */
+static bool is_kept(const struct json *message, const struct json *content)
+{
+	struct json ts;
+
+	return content->type == JSON_ARRAY && json_get(message, "ts", &ts) && ts.type == JSON_NUMBER;
+}
+
+/* True if a message is as Roo keeps it, or a block is one that only Anthropic's API has. What has no role is no message. */
 static bool has_native_block(const struct json *messages)
 {
 	static const char *const TYPES[] = {
@@ -350,9 +358,13 @@ static bool has_native_block(const struct json *messages)
 	while (messages->type == JSON_ARRAY && json_iter_next(&iter, NULL, &message)) {
 		if (json_get(&message, "tool_calls", &type) || json_get(&message, "seq", &type) ||
 			json_get(&message, "type", &type) || json_get(&message, "origin", &type) ||
-			!json_get(&message, "role", &type) || json_string_is(&type, "tool"))
+			(json_get(&message, "role", &type) && json_string_is(&type, "tool")))
 			return false;
+		if (type.type == JSON_ABSENT)
+			continue;
 		json_get(&message, "content", &content);
+		if (is_kept(&message, &content))
+			return true;
 		json_iter_init(&blocks, &content);
 		while (content.type == JSON_ARRAY && json_iter_next(&blocks, NULL, &block)) {
 			for (size_t i = 0; json_get(&block, "type", &type) && TYPES[i]; i++) {
@@ -388,15 +400,9 @@ static bool is_reply(const struct json *object)
 
 bool import_is_anthropic_messages(const struct import_probe *probe)
 {
-	struct json request, ts, content, role;
+	struct json request;
 
-	if (roo_is_screen(&probe->value))
-		return true;
-	if (probe->value.type == JSON_ARRAY &&
-		((json_get(&probe->first, "role", &role) && json_get(&probe->first, "ts", &ts) &&
-			 ts.type == JSON_NUMBER && json_get(&probe->first, "content", &content) &&
-			 content.type == JSON_ARRAY) ||
-			has_native_block(&probe->value)))
+	if (roo_is_screen(&probe->value) || has_native_block(&probe->value))
 		return true;
 	return is_request(&probe->first) || is_reply(&probe->first) ||
 	       (json_get(&probe->first, "request", &request) && is_request(&request));

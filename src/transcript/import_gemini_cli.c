@@ -423,6 +423,20 @@ static int read_file(struct session *session, struct bobbin_error *error)
 	return read_line(session, &value, (struct place){0, 0});
 }
 
+/* A document whose beginning is lost has its messages. */
+static bool has_record(const struct json *messages)
+{
+	struct json_iter iter;
+	struct json record, type;
+
+	json_iter_init(&iter, messages);
+	while (messages->type == JSON_ARRAY && json_iter_next(&iter, NULL, &record)) {
+		if (json_get(&record, "type", &type) && json_string_is(&type, "gemini"))
+			return true;
+	}
+	return false;
+}
+
 bool import_is_gemini_cli(const struct import_probe *probe)
 {
 	struct json value, other;
@@ -435,7 +449,8 @@ bool import_is_gemini_cli(const struct import_probe *probe)
 	return json_get(&probe->value, "$set", &value) || json_get(&probe->value, "$rewindTo", &value) ||
 	       (json_get(&probe->value, "sessionId", &value) &&
 		       json_get(&probe->value, "projectHash", &other)) ||
-	       (json_get(&probe->value, "type", &value) && json_string_is(&value, "gemini"));
+	       (json_get(&probe->value, "type", &value) && json_string_is(&value, "gemini")) ||
+	       (json_get(&probe->value, "messages", &value) && has_record(&value));
 }
 
 static int finish(struct session *session, struct bobbin_error *error)

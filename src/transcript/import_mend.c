@@ -317,17 +317,35 @@ static bool begins_document(const char *format, const char *data, size_t at, siz
 				(mend_behind(data, at + used, len) == ',' && !has_sibling(data, at, at + used, len)));
 }
 
+/* What stands behind a whole value; NUL: none does, or no value begins there. */
+static char behind_value(const char *data, size_t at, size_t len)
+{
+	struct json value;
+	size_t used;
+
+	if (at >= len || (data[at] != '{' && data[at] != '[') ||
+		json_parse_prefix(data + at, len - at, &value, &used, NULL) < 0)
+		return '\0';
+	for (at += used; at < len && import_is_space(data[at]);)
+		at++;
+	return at < len ? data[at] : '\0';
+}
+
 /* Where the document begins: at the first bracket, if there are only white space, NULs and a byte order mark before it, else
  * at one that begins a line. `len`: the beginning is lost. */
 static size_t find_start(const char *format, const char *data, size_t len)
 {
 	size_t at = 0;
+	bool in_list = false; /* elements of one that began before were passed: what closes it stands behind the last of them */
 
 	while (at < len && is_padding(data[at]))
 		at++;
 	for (int tries = 0; tries < MEND_LEADS; tries++) {
-		if (begins_document(format, data, at, len, tries == 0))
+		char behind = behind_value(data, at, len);
+		bool is_last = in_list && (behind == ']' || behind == '}');
+		if (!is_last && begins_document(format, data, at, len, tries == 0))
 			return at;
+		in_list |= behind != '\0';
 		const char *line = memchr(data + at, '\n', len - at);
 		if (!line)
 			break;

@@ -192,15 +192,26 @@ static int read_all(struct swe *swe)
 			    import_string(swe->builder.import, &swe->document, "environment"));
 }
 
-bool import_is_swe_agent(const struct import_probe *probe)
+/* Whether one of the first steps has both; of the first a damage may have left little. */
+static bool has_step(const struct json *document, const char *list, const char *key, const char *other)
 {
 	struct json steps, step;
+	struct json_iter iter;
 
-	return probe->document && probe->value.type == JSON_OBJECT &&
-	       ((part_list(&probe->value, "trajectory", &steps) && part_first(&steps, &step) &&
-			part_has(&step, "action") && part_has(&step, "observation")) ||
-		       (part_list(&probe->value, "history", &steps) && part_first(&steps, &step) &&
-			       part_has(&step, "role") && part_has(&step, "agent")));
+	if (!part_list(document, list, &steps))
+		return false;
+	json_iter_init(&iter, &steps);
+	for (int i = 0; i < 3 && json_iter_next(&iter, NULL, &step); i++) {
+		if (part_has(&step, key) && part_has(&step, other))
+			return true;
+	}
+	return false;
+}
+
+bool import_is_swe_agent(const struct import_probe *probe)
+{
+	return probe->document && (has_step(&probe->value, "trajectory", "action", "observation") ||
+					  has_step(&probe->value, "history", "role", "agent"));
 }
 
 int import_swe_agent(struct import *import, const char *data, size_t len, struct bobbin_error *error)

@@ -4,7 +4,8 @@
 
 Which messages are whole is told without the importer: the file is taken apart into units (lines; in a document the elements of
 its lists) by Python's own parser, the damage says which of their bytes it touched, and every text that stood in messages
-of the whole file and only in units that were not touched must be in a message of the damaged one.
+of the whole file and only in units that were not touched must be in a message of the damaged one. As long as there is one in a
+real file, its format is told.
 
 Real transcripts below BOBBIN_TRANSCRIPTS, a few ways each, and the samples of fuzz/corpus/import; with BOBBIN_SOAK all ways of
 all files, N times. SEED chooses.
@@ -408,6 +409,12 @@ def check(path, ways, seed):
             keep(hurt, label)
             continue
         need = wanted_of_markdown(text, spans, said) if text.markdown else wanted(text, spans, said)
+        if need and TRANSCRIPTS and path.startswith(TRANSCRIPTS):
+            seen = read(hurt, "-")
+            good = seen is not None and seen.get("format") == before["format"]
+            ok(good, f"{label}: is told to be {before['format']}", str(seen)[:300])
+            if not good:
+                keep(hurt, label)
         got = texts(after)
         lost = missing(text, need, got)
         told = after.get("warnings") != before["warnings"] or "error" in after
