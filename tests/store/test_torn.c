@@ -2,6 +2,9 @@
 /* Damaged logs: what is read of them, what is said about it, and that appending goes on behind it. */
 #include "store_test.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #define A "{\"seq\":1,\"role\":\"user\",\"content\":\"one\"}"
 #define B "{\"seq\":2,\"role\":\"assistant\",\"content\":\"two\"}"
 #define C "{\"seq\":3,\"role\":\"user\",\"content\":\"three\"}"
@@ -492,6 +495,45 @@ static void numbers__that_do_not_grow_are_reported_and_read(void **state)
 	world_close(&world);
 }
 
+/* A writer takes back what it could not finish, while somebody reads: what is there is the end, and the reader ends, too. */
+static const char *shortened;
+static size_t shortened_to;
+static unsigned reads;
+static ssize_t (*plain_read_at)(void *context, int file, void *data, size_t len, uint64_t offset);
+
+static ssize_t read_after_it(void *context, int file, void *data, size_t len, uint64_t offset)
+{
+	if (reads++ == 0)
+		assert_int_equal(truncate(shortened, (off_t)shortened_to), 0);
+	return reads > 100 ? -EIO : plain_read_at(context, file, data, len, offset);
+}
+
+static void shorter__while_it_is_read(void **state)
+{
+	(void)state;
+	struct world world;
+	char path[2 * SCRATCH_PATH_BYTES];
+
+	world_open(&world, STORE_SYNC_NONE);
+	struct log *log = world_create(&world, "main");
+	say(log, "user", "one");
+	free(scratch_read(world.dir, "main.jsonl", &shortened_to));
+	say(log, "assistant", "taken back");
+	log_close(log);
+	remove(scratch_path(world.dir, "main.meta.json")); /* which would say that it lost its end */
+	snprintf(path, sizeof(path), "%s/main.jsonl", world.dir);
+	shortened = path;
+	reads = 0;
+	plain_read_at = world.platform.table.read_at;
+	world.platform.table.read_at = read_after_it;
+	log = world_log(&world, "main", LOG_READ);
+	world.platform.table.read_at = plain_read_at;
+	assert_string_equal(line_of(log), "m1");
+	assert_int_equal(log_fault_total(log), 0);
+	log_close(log);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +559,7 @@ int main(void)
 		cmocka_unit_test(torn__swapped_or_shortened_under_a_handle_is_an_error),
 		cmocka_unit_test(lost_header__says_that_records_are_missing),
 		cmocka_unit_test(numbers__that_do_not_grow_are_reported_and_read),
+		cmocka_unit_test(shorter__while_it_is_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
