@@ -15,6 +15,7 @@ enum option_kind {
 	OPTION_FLAG,
 	OPTION_TEXT,
 	OPTION_COUNT,
+	OPTION_NUMBER, /* a count of which there is at least one */
 	OPTION_SIGNED,
 	OPTION_SHARE,
 	OPTION_RANGE,
@@ -62,7 +63,7 @@ static const struct option options[] = {
 		"the model that writes them; it may be a cheaper one"},
 	{"record", OPTION_TEXT, AT(record_file), "FILE",
 		"verify this record instead: JSON, or text under headings"},
-	{"idle-timeout", OPTION_COUNT, AT(idle_timeout), "SECONDS",
+	{"idle-timeout", OPTION_NUMBER, AT(idle_timeout), "SECONDS",
 		"the model's longest silence, also before its first word (default 120)"},
 	{"no-compaction", OPTION_FLAG, AT(no_compaction), NULL,
 		"leave out what does not fit instead of compacting"},
@@ -110,24 +111,24 @@ static const struct option options[] = {
 	{"missed", OPTION_TEXT, AT(missed), "skip|once", "one that was missed (default: skip it)"},
 	{"grace", OPTION_SIGNED, AT(grace), "MINUTES", "so late it is still no missed one (default 15)"},
 	{"now", OPTION_TEXT, AT(now), "TIME", "at this time instead: 2026-03-29T01:00:00Z"},
-	{"rounds", OPTION_COUNT, AT(rounds), "N", "how many rounds (default 30)"},
-	{"seed", OPTION_COUNT, AT(seed), "N", "another seed, another conversation (default 1)"},
-	{"message-tokens", OPTION_COUNT, AT(message_tokens), "N", "about as many in each text (default 250)"},
-	{"limit", OPTION_COUNT, AT(limit), "N", "at most N"},
-	{"segment-bytes", OPTION_COUNT, AT(segment_bytes), "N",
+	{"rounds", OPTION_NUMBER, AT(rounds), "N", "how many rounds (default 30)"},
+	{"seed", OPTION_NUMBER, AT(seed), "N", "another seed, another conversation (default 1)"},
+	{"message-tokens", OPTION_NUMBER, AT(message_tokens), "N", "about as many in each text (default 250)"},
+	{"limit", OPTION_NUMBER, AT(limit), "N", "at most N"},
+	{"segment-bytes", OPTION_NUMBER, AT(segment_bytes), "N",
 		"of a new session: the unit of compaction (default 16384)"},
-	{"window", OPTION_COUNT, AT(window), "N", "the model's window in tokens (default: as its name says, else 128000)"},
+	{"window", OPTION_NUMBER, AT(window), "N", "the model's window in tokens (default: as its name says, else 128000)"},
 	{"output-reserve", OPTION_SIGNED, AT(output_reserve), "N", "tokens kept for the answer"},
 	{"margin", OPTION_SIGNED, AT(margin), "N", "tokens kept free (default 2 %)"},
 	{"trigger", OPTION_SHARE, AT(trigger), "SHARE",
 		"of the history budget that is too full (default 0.7)"},
-	{"trigger-tokens", OPTION_COUNT, AT(trigger_tokens), "N", "the same in tokens"},
+	{"trigger-tokens", OPTION_NUMBER, AT(trigger_tokens), "N", "the same in tokens"},
 	{"target", OPTION_SHARE, AT(target), "SHARE", "to come down to (default 0.4)"},
 	{"tail", OPTION_RANGE, AT(tail_min), "MIN:MAX", "tokens of the newest messages kept verbatim"},
 	{"keep-recent", OPTION_COUNT, AT(keep_recent), "N",
 		"instead: the last N messages, back to a turn start"},
 	{"keep-first", OPTION_COUNT, AT(keep_first), "N", "messages at the start that always stay"},
-	{"byte-limit", OPTION_COUNT, AT(byte_limit), "N", "bytes the request may have"},
+	{"byte-limit", OPTION_NUMBER, AT(byte_limit), "N", "bytes the request may have"},
 };
 #define OPTION_TOTAL (sizeof(options) / sizeof(options[0]))
 
@@ -214,6 +215,9 @@ static int option_set(struct arguments *arguments, const struct option *option, 
 	case OPTION_COUNT:
 		good = parse_count(value, (uint64_t *)member);
 		break;
+	case OPTION_NUMBER:
+		good = parse_count(value, (uint64_t *)member) && *(uint64_t *)member > 0;
+		break;
 	case OPTION_SIGNED:
 		good = parse_signed(value, (int64_t *)member);
 		break;
@@ -230,7 +234,10 @@ static int option_set(struct arguments *arguments, const struct option *option, 
 	}
 	if (!good)
 		return fail_usage("--%s takes %s%s, not '%s'", option->name, option->value,
-			strcmp(option->value, "SHARE") == 0 ? " (above 0, up to 1)" : "", value);
+			strcmp(option->value, "SHARE") == 0	? " (above 0, up to 1)"
+			: option->kind == OPTION_NUMBER ? " (1 or more)"
+							: "",
+			value);
 	return 0;
 }
 

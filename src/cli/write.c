@@ -65,7 +65,7 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 	struct bobbin_error error;
 	char *line = NULL, head[BOBBIN_MESSAGE_ID_BYTES];
 	size_t cap = 0, len;
-	unsigned long number = 0;
+	unsigned long number = 0, appended = 0;
 	const char *expect = arguments->expect;
 	int rc = 0;
 
@@ -82,6 +82,7 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 			rc = fail(&error);
 			continue;
 		}
+		appended++;
 		print_ack(arguments, &ack);
 		if (expect) {
 			const char *now = bobbin_session_head(session);
@@ -91,6 +92,8 @@ static int append_lines(const struct arguments *arguments, bobbin_session *sessi
 	}
 	if (!rc && !feof(stdin))
 		rc = fail_file("standard input", errno);
+	if (!rc && !appended)
+		note(arguments, "nothing was appended: standard input has no messages");
 	free(line);
 	return rc;
 }

@@ -175,6 +175,21 @@ with Scratch() as scratch:
         result = scratch.run("doctor", name)
         ok(f"\n  bobbin import --repair {quoted}\n" in result.text, f"the way on from {name}", result)
 
+# None is not as many as bobbin thinks best: what takes a number of at least one says so, and nothing is done.
+with Scratch() as scratch:
+    scratch.append("main", {"role": "user", "content": "hi"})
+    before = snapshot(scratch)
+    for words in (("manufacture", "main", "--rounds", "0"), ("manufacture", "main", "--message-tokens", "0"),
+                  ("list", "--limit", "0"), ("search", "hi", "--limit=0"), ("window", "main", "--window", "0")):
+        result = scratch.run(*words)
+        ok(result.code == 2 and "(1 or more), not '0'" in result.errors and not result.out, f"{' '.join(words)} is refused", result)
+    equal(snapshot(scratch), before, "and nothing was appended")
+    for text in ("", "\n \n"):
+        result = scratch.run("append", "main", input=text)
+        ok(result.code == 0 and "nothing was appended" in result.errors and not result.out, f"append of {text!r} says so", result)
+    equal(scratch.run("append", "main", "--quiet").errors, "", "but not with --quiet")
+    equal(scratch.run("window", "main", "--keep-first", "0", "--output-reserve", "0").code, 0, "where none is an answer it is taken")
+
 # The same answer for the same fault, and no failure without a word.
 with Scratch() as scratch:
     scratch.append("main", {"role": "user", "content": "hi"})
