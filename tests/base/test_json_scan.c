@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * All variants of the byte loops against each other and against tests/base/json_reference.h, on random texts
- * and on real transcripts. BOBBIN_TEST_SEED repeats a run.
+ * and on real transcripts. SEED: which texts.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/json_scan.h"
 #include "json_reference.h"
+#include "support/soak.h"
 
 static uint64_t seed;
 
@@ -189,7 +189,7 @@ static void random_texts__all_variants_agree_with_the_reference(void **state)
 {
 	(void)state;
 	struct buffer text = BUFFER_INIT(1 << 20);
-	size_t valid = 0, rounds = 12000;
+	size_t valid = 0, rounds = soak_count(12000, 1000000);
 	for (size_t round = 0; round < rounds; round++) {
 		buffer_clear(&text);
 		add_value(&text, 4);
@@ -352,10 +352,9 @@ static void transcripts__all_variants_agree_with_the_reference(void **state)
 
 int main(void)
 {
-	const char *given = getenv("BOBBIN_TEST_SEED");
-	seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+	seed = soak_seed(1);
 	seed = seed ? seed : 1;
-	print_message("BOBBIN_TEST_SEED=%llu\n", (unsigned long long)seed);
+	print_message("# seed %llu\n", (unsigned long long)seed);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_texts__all_variants_agree_with_the_reference),
 		cmocka_unit_test(utf8_prefix__every_pair_of_bytes_in_every_place),
