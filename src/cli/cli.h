@@ -123,6 +123,10 @@ void print_faults_json(const bobbin_faults *faults);
 
 /* read.c: what a list says of a session; `end` closes the object or goes on with it. */
 void note_damage(const struct arguments *arguments, bobbin_session *session);
+
+/* import_again.c: whether an older session of the owner's begins with all messages of the imported one's line: which. */
+bool imported_before(bobbin_store *store, const char *owner, const bobbin_import *import, size_t index,
+	char ret_id[BOBBIN_SESSION_ID_BYTES]);
 void print_info_json(const struct bobbin_session_info *info, const char *end);
 /* "3 messages", or "? messages" where nobody knows. */
 const char *messages_text(const struct bobbin_session_info *info);

@@ -23,9 +23,11 @@ static void print_tallies_json(const bobbin_import *import)
 	putchar(']');
 }
 
-static void print_imported_json(const bobbin_import *import, const char *file)
+static void print_imported_json(
+	const struct arguments *arguments, bobbin_store *store, const bobbin_import *import, const char *file)
 {
 	const struct bobbin_imported *one;
+	char before[BOBBIN_SESSION_ID_BYTES];
 	putchar('{');
 	print_json_member("file", file);
 	putchar(',');
@@ -38,9 +40,14 @@ static void print_imported_json(const bobbin_import *import, const char *file)
 		print_json_member("title", one->title);
 		putchar(',');
 		print_json_member("foreign_id", one->foreign_id);
-		printf(",\"messages\":%llu,\"calls\":%llu,\"results\":%llu,\"messages_on_line\":%llu}",
+		printf(",\"messages\":%llu,\"calls\":%llu,\"results\":%llu,\"messages_on_line\":%llu",
 			(unsigned long long)one->messages, (unsigned long long)one->calls,
 			(unsigned long long)one->results, (unsigned long long)one->messages_on_line);
+		if (imported_before(store, owner_name(arguments), import, i, before)) {
+			putchar(',');
+			print_json_member("same_as", before);
+		}
+		putchar('}');
 	}
 	fputs("],\"warnings\":", stdout);
 	putchar('{');
@@ -90,9 +97,11 @@ static void note_unanswered(const struct arguments *arguments, const bobbin_impo
 }
 
 /* The ids go to stdout, one a line, so that a script can use them; the rest is for a person. */
-static void print_imported(const struct arguments *arguments, const bobbin_import *import, const char *file)
+static void print_imported(
+	const struct arguments *arguments, bobbin_store *store, const bobbin_import *import, const char *file)
 {
 	const struct bobbin_imported *one;
+	char before[BOBBIN_SESSION_ID_BYTES];
 	size_t warnings = bobbin_faults_count(bobbin_import_warnings(import)),
 	       count = bobbin_import_count(import);
 	note(arguments, "%s: %s, %s session%s", file, bobbin_import_format(import), number_text(count),
@@ -104,6 +113,8 @@ static void print_imported(const struct arguments *arguments, const bobbin_impor
 				counted(one->results, "result"));
 		else if (i == 10)
 			note(arguments, "  … and %s more", number_text(count - 10));
+		if (imported_before(store, owner_name(arguments), import, i, before))
+			note(arguments, "  the same messages stand in %s, which was there before", before);
 	}
 	for (size_t i = 0; i < warnings && i < SHOWN_REMARKS; i++) {
 		const struct bobbin_fault *fault = bobbin_faults_get(bobbin_import_warnings(import), i);
@@ -147,9 +158,9 @@ static int import_file(const struct arguments *arguments, bobbin_store *store, c
 	if (rc < 0)
 		return fail(&error);
 	if (arguments->json)
-		print_imported_json(import, file);
+		print_imported_json(arguments, store, import, file);
 	else
-		print_imported(arguments, import, file);
+		print_imported(arguments, store, import, file);
 	bobbin_import_free(import);
 	return 0;
 }

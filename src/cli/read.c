@@ -34,8 +34,8 @@ static void print_message(bobbin_session *session, const struct bobbin_message *
 		printf(" · inherited");
 	if (message->marked)
 		printf(" · marked: no real result came");
-	if (off)
-		printf(" · another branch, after %s",
+	if (off) /* on another branch, or a result that came late */
+		printf(" · beside the line, after %s",
 			*message->parent ? visible(short_id(session, message->parent)) : "nothing");
 	printf("%s\n", paint(PLAIN));
 	print_wrapped(message->text, message->text_len, 2);
