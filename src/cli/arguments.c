@@ -356,6 +356,13 @@ static const struct {
 	const char *command, *option, *help;
 } MEANINGS[] = {
 	{"export", "format", "the format to write, one of these"},
+	{"ab", "owner", "the owner of both (default: the session's)"},
+	{"cost", "session", "the session (default: all)"},
+	{"search", "session", "only this session, with what it inherits"},
+	{"memory", "session", "of --message: the session it was said in"},
+	{"fork", "owner", "the owner (default: the parent's)"},
+	{"list", "owner", "only sessions of this owner"},
+	{"search", "owner", "only sessions of this owner"},
 	{"files", "at", "cat: as of this message, or this version"},
 	{"resume-test", "at", "shares of the task at which it is taken up again: 0.25,0.5,0.75"},
 	{"request", "dialect", "openai-chat (the default), openai-responses or anthropic"},

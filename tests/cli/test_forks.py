@@ -226,4 +226,20 @@ if __name__ == "__main__":
     for test in (d2_repaired_copy_costs_nothing, d2_cost_of_36_forks, cost_says_what_it_does_not_know, tree_of_thousands, chain_of_hundreds,
                  x27_chain_by_the_command_line, forks_of_another_owner, ab_answers_twice):
         test()
-    done()
+    # Whose a fork is, and what is listed and searched without --owner: as the help of each says.
+with Scratch() as scratch:
+    scratch.run("append", "ana-s", "--owner", "ana", input='{"role":"user","content":"word"}')
+    scratch.run("append", "bert-s", "--owner", "bert", input='{"role":"user","content":"word"}')
+    scratch.run("fork", "ana-s", "1", "--id", "child")
+    scratch.run("fork", "ana-s", "1", "--id", "given", "--owner", "bert")
+    owners = {row["id"]: row["owner"] for row in scratch.run("list", "--json").rows}
+    ok(owners == {"ana-s": "ana", "bert-s": "bert", "child": "ana", "given": "bert"}, "a fork is its parent's owner's, all are listed",
+       owners)
+    ok("default: the parent's" in scratch.run("help", "fork").text, "help fork says so")
+    found = [{row["session"] for row in scratch.run("search", "word", "--json", *words).rows} for words in ((), ("--owner", "ana"))]
+    ok(found[0] >= {"ana-s", "bert-s"} and "bert-s" not in found[1] and "ana-s" in found[1], "search: all, or only ana's", found)
+    for command in ("list", "search"):
+        ok("only sessions of this owner" in scratch.run("help", command).text, f"help {command} says so")
+    ok(len(scratch.run("cost", "--json").rows) > 1 and "default: all" in scratch.run("help", "cost").text, "cost without a session is of all")
+
+done()
