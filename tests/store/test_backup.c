@@ -327,6 +327,29 @@ static void a_log_that_was_changed__is_refused(void **state)
 	}
 }
 
+/* A folder made anew may have the inode of the one that was deleted; when it was born tells them apart. */
+static void a_backup_of_a_folder_that_was_born_at_another_time__is_anothers(void **state)
+{
+	struct world world;
+	size_t len;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	scene(&world);
+	back_up(&world);
+	char *text = scratch_read(backup_path(&world), ".backup", &len), *born = strstr(text, "\"born\":");
+	assert_non_null(born);
+	born += strlen("\"born\":");
+	if (*born != '0') { /* 0: the file system does not know */
+		*born = *born == '1' ? '2' : '1';
+		scratch_write(backup_path(&world), ".backup", text, len);
+		assert_int_equal(store_delete(world.store, slice_of("c"), NULL), 0);
+		assert_int_equal(try_backup(&world, backup_path(&world)), BOBBIN_ECONFLICT);
+		assert_true(scratch_exists(backup_path(&world), "c.jsonl"));
+	}
+	free(text);
+	world_close(&world);
+}
+
 /* ---- Failures */
 
 /* `make soak`: every call. */
@@ -647,6 +670,7 @@ int main(void)
 		cmocka_unit_test(a_restored_store__goes_on_with_its_backup),
 		cmocka_unit_test(what_is_no_backup__is_not_written_into),
 		cmocka_unit_test(a_log_that_was_changed__is_refused),
+		cmocka_unit_test(a_backup_of_a_folder_that_was_born_at_another_time__is_anothers),
 		cmocka_unit_test(a_backup_that_is_killed__leaves_a_usable_one_and_can_be_done_again),
 		cmocka_unit_test(a_first_backup_that_is_killed__has_no_name_yet_and_is_taken_over),
 		cmocka_unit_test(a_full_disk__is_said_and_the_earlier_backup_stays),

@@ -207,12 +207,54 @@ static void begun_anew__after_it_was_copied(void **state)
 	end(&moment);
 }
 
+static int end_it(void *data, const char *what, uint64_t done, uint64_t total)
+{
+	(void)done;
+	(void)total;
+	return strcmp(what, data) == 0 ? BOBBIN_ECANCELLED : 0;
+}
+
+static void fork_of_main(struct moment *moment, const char *parent, const char *id)
+{
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct log *log = world_log(&moment->world, parent, LOG_WRITE);
+
+	options.at = SLICE_LITERAL("m1");
+	options.create.id = slice_of(id);
+	assert_int_equal(log_fork(log, &options, NULL, NULL, &moment->world.error), 0);
+	log_close(log);
+}
+
+/* What a backup that ended early had copied, and could not write down, is nobody's own: deleted since, it is taken out. */
+static void deleted__after_a_backup_that_did_not_end_had_copied_it(void **state)
+{
+	(void)state;
+	char last[] = "second.jsonl";
+	struct store_backup_options options = {.progress = end_it, .data = last};
+	struct store_backup counts;
+	struct moment moment;
+
+	begin(&moment);
+	assert_int_equal(back_up(&moment, "main.jsonl", nothing, &counts), 0);
+	fork_of_main(&moment, "main", "first");
+	fork_of_main(&moment, "first", "second"); /* copied after it */
+	assert_int_equal(store_backup(moment.world.store, moment.path, &options, &counts, &moment.world.error), BOBBIN_ECANCELLED);
+	assert_true(scratch_exists(moment.path, "first.jsonl"));
+	assert_int_equal(store_delete(moment.world.store, slice_of("second"), &moment.world.error), 0);
+	assert_int_equal(store_delete(moment.world.store, slice_of("first"), &moment.world.error), 0);
+	assert_int_equal(store_backup(moment.world.store, moment.path, NULL, &counts, &moment.world.error), 0);
+	assert_int_equal(counts.sessions, 2);
+	assert_false(scratch_exists(moment.path, "first.jsonl"));
+	end(&moment);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_into__while_it_is_brought_up_to_date),
 		cmocka_unit_test(begun_anew__before_it_is_copied),
 		cmocka_unit_test(begun_anew__with_the_same_inode),
+		cmocka_unit_test(deleted__after_a_backup_that_did_not_end_had_copied_it),
 		cmocka_unit_test(begun_anew__after_it_was_copied),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

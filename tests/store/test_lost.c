@@ -78,6 +78,22 @@ static void an_index_file__tells_it_too(void **state)
 	world_close(&world);
 }
 
+/* Another file of that name was never in the index: it may be empty. */
+static void an_index_file_of_another_file__tells_nothing(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open_indexed(&world);
+	talk(&world, "s");
+	remove(scratch_path(world.dir, "s.meta.json"));
+	world_write(&world, "other", "");
+	assert_int_equal(rename(scratch_path(world.dir, "other"), scratch_path(world.dir, "s.jsonl")), 0);
+	struct log *log = world_log(&world, "s", LOG_READ);
+	assert_int_equal(log_head(log), NODE_NONE);
+	log_close(log);
+	world_close(&world);
+}
+
 static void a_log_made_by_hand__may_be_empty(void **state)
 {
 	struct world world;
@@ -309,11 +325,33 @@ static void a_cut_that_is_said__is_not_said_again(void **state)
 	scratch_write_text(world.dir, "s.meta.json", meta);
 	free(meta);
 	log = world_log(&world, "s", LOG_WRITE);
+	assert_int_equal(log_find_cut(log), 0);
 	say(log, "user", "b");
 	assert_int_equal(count_faults(log, FAULT_CUT), 1);
 	log_close(log);
 	log = world_log(&world, "s", LOG_READ);
 	assert_int_equal(count_faults(log, FAULT_CUT), 1);
+	log_close(log);
+	world_close(&world);
+}
+
+/* Shorter than its meta says, but with its last message: something before was changed by hand, the end was not lost. */
+static void a_log_made_shorter_in_its_middle__has_not_lost_its_end(void **state)
+{
+	struct world world;
+	size_t len;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	char *text = scratch_read(world.dir, "s.jsonl", &len);
+	char *two = strstr(text, "two");
+	assert_non_null(two);
+	memmove(two, two + 1, strlen(two + 1) + 1);
+	world_write(&world, "s.jsonl", text);
+	free(text);
+	struct log *log = world_log(&world, "s", LOG_READ);
+	assert_int_equal(log_find_cut(log), 0);
+	assert_string_equal(text_of(log, log_head(log)), "three");
 	log_close(log);
 	world_close(&world);
 }
@@ -353,6 +391,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_log_that_was_emptied__opens_for_nobody_and_its_witness_stays),
 		cmocka_unit_test(an_index_file__tells_it_too),
+		cmocka_unit_test(an_index_file_of_another_file__tells_nothing),
 		cmocka_unit_test(a_log_made_by_hand__may_be_empty),
 		cmocka_unit_test(an_empty_log_beside_anothers_meta__is_one_made_by_hand),
 		cmocka_unit_test(a_repair_of_an_emptied_log__says_what_is_lost_once),
@@ -360,6 +399,7 @@ int main(void)
 		cmocka_unit_test(a_copy_without_its_log__stays_until_it_is_deleted),
 		cmocka_unit_test(a_log_that_lost_its_end__goes_on_and_says_so),
 		cmocka_unit_test(a_cut_that_is_said__is_not_said_again),
+		cmocka_unit_test(a_log_made_shorter_in_its_middle__has_not_lost_its_end),
 		cmocka_unit_test(a_repair_of_a_cut_log__marks_what_is_lost),
 		cmocka_unit_test(an_emptied_fork_of_one_that_is_there__says_where_it_went_on),
 	};
