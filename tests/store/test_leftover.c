@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* A crash between linking a new log and unlinking its temporary name leaves both names. */
@@ -350,6 +351,24 @@ static void delete__leaves_a_session_of_a_newer_version(void **state)
 	world_close(&world);
 }
 
+/* Somebody is making a session of that name: what he writes is not taken away under him. */
+static void delete__leaves_what_another_is_making(void **state)
+{
+	(void)state;
+	struct world world;
+
+	world_open(&world, STORE_SYNC_FULL);
+	log_close(world_create(&world, "main"));
+	scratch_write_text(world.dir, ".main.jsonl.tmp", "{\"type\":");
+	int making = open(scratch_path(world.dir, ".main.jsonl.tmp"), O_RDWR);
+	assert_int_equal(flock(making, LOCK_EX), 0);
+	assert_int_equal(store_delete(world.store, slice_of("main"), &world.error), 0);
+	assert_false(store_has(world.store, slice_of("main")));
+	assert_true(scratch_exists(world.dir, ".main.jsonl.tmp"));
+	close(making);
+	world_close(&world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +384,7 @@ int main(void)
 		cmocka_unit_test(delete__a_damaged_fork_keeps_its_parent),
 		cmocka_unit_test(second_name__of_an_empty_file_is_not_written_into),
 		cmocka_unit_test(delete__leaves_a_session_of_a_newer_version),
+		cmocka_unit_test(delete__leaves_what_another_is_making),
 		cmocka_unit_test(hidden_session__is_durable_when_it_has_appeared),
 		cmocka_unit_test(delete__copies_are_durable_before_the_parent_goes),
 	};
