@@ -203,6 +203,14 @@ static int leave_out(struct writing *writing, const struct log_record *record, c
 	return flush(writing, false);
 }
 
+/* Is it a message that stood in the log when the record was read? One further on was not known there. */
+static bool is_before(const struct writing *writing, const struct log_record *record, uint32_t node)
+{
+	struct log_node info;
+
+	return log_node(writing->log, node, &info) == 0 && (info.level > 0 || info.offset < record->offset);
+}
+
 static int put_rewind(struct writing *writing, const struct log_record *record, const struct json *object)
 {
 	struct buffer text = BUFFER_INIT(LIMIT_META_BYTES);
@@ -213,7 +221,8 @@ static int put_rewind(struct writing *writing, const struct log_record *record, 
 
 	json_get(object, "to", &to);
 	if (to.type == JSON_STRING &&
-		log_find(writing->log, json_string_content(&to, &writing->arena), &node, NULL) < 0)
+		(log_find(writing->log, json_string_content(&to, &writing->arena), &node, NULL) < 0 ||
+			!is_before(writing, record, node)))
 		return 0; /* it was ignored, and stands among the faults */
 	if (node == NODE_NONE ? writing->note_seq != 0 : repair_find_renamed(writing, node) != NULL) {
 		struct buffer name = BUFFER_INIT(8 * PATH_ID_BYTES);

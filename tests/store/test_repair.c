@@ -204,6 +204,33 @@ static void what_the_rules_put_right__is_written_right(void **state)
 	world_close(&world);
 }
 
+/* A line that somebody copied to an earlier place: it was ignored there, and the copy does not follow it either. A rewind that
+ * stands on one line with its message does what it says. */
+static void a_rewind_to_what_comes_later__is_left_out(void **state)
+{
+	struct world world;
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	world_write(&world, "s.jsonl",
+		"{\"role\":\"user\",\"id\":\"a\",\"content\":\"one\"}\n"
+		"{\"type\":\"rewind\",\"to\":\"b\"}\n"
+		"{\"role\":\"assistant\",\"id\":\"b\",\"content\":\"two\"}\n"
+		"{\"role\":\"user\",\"id\":\"c\",\"content\":\"three\"}{\"type\":\"rewind\",\"to\":\"b\"}\n"
+		"{\"role\":\"user\",\"id\":\"d\",\"content\":\"four\"}{\"role\":\"assistant\",\"id\":\"e\",\"content\":\"five\"}"
+		"{\"type\":\"rewind\",\"to\":\"e\"}\n");
+	struct log_repair made = repair(&world, "s");
+	assert_int_equal(made.left_out, 1);
+	assert_int_equal(made.messages, 5);
+	struct log *log = world_log(&world, made.id, LOG_READ);
+	assert_int_equal(log_fault_total(log), 0);
+	assert_string_equal(line_of(log), "a b d e");
+	struct log_node node;
+	assert_int_equal(log_node(log, node_of(log, "c"), &node), 0);
+	assert_int_equal(node.parent, node_of(log, "b"));
+	log_close(log);
+	world_close(&world);
+}
+
 static void a_lost_header__costs_no_message(void **state)
 {
 	struct world world;
@@ -499,6 +526,7 @@ int main(void)
 		cmocka_unit_test(a_second_repair__of_the_same_bytes_makes_nothing),
 		cmocka_unit_test(a_result_whose_line_is_lost__is_marked_where_it_stood),
 		cmocka_unit_test(what_the_rules_put_right__is_written_right),
+		cmocka_unit_test(a_rewind_to_what_comes_later__is_left_out),
 		cmocka_unit_test(a_lost_header__costs_no_message),
 		cmocka_unit_test(a_lost_header__takes_nothing_from_anothers_meta),
 		cmocka_unit_test(a_fork_without_its_parent__becomes_a_root_that_says_so),
