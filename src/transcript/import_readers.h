@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The readers by format and what tells their files apart, called by import.c alone. A reader adds its conversations
+ * The readers by format and what tells their files apart, called by import.c and import_detect.c alone. A reader adds its conversations
  * to the import. BOBBIN_EINPUT with line and offset if there is not one message; BOBBIN_ENOMEM.
  */
 #ifndef TRANSCRIPT_IMPORT_READERS_H
@@ -16,6 +16,21 @@ struct import_probe {
 	struct json first; /* of a list its first element, else the value itself */
 	bool document;	   /* the value is the whole file, or all of it that is not damaged */
 };
+
+struct reader {
+	const char *name, *about;
+	bool (*is)(const struct import_probe *probe); /* NULL: import_detect.c looks at what is its own */
+	int (*read)(struct import *import, const char *data, size_t len, struct bobbin_error *error);
+};
+
+/* In the order in which they are asked. NULL past the end. */
+const struct reader *import_reader_at(size_t index);
+
+/* The name of the format that a file is of, or that of which the beginning of one is; NULL: nothing tells. */
+const char *import_detect(const char *data, size_t len);
+const char *import_detect_head(const char *data, size_t len);
+/* The error that says what was seen in such a file. */
+int import_not_recognised(const char *data, size_t len, struct bobbin_error *error);
 
 int import_bobbin(struct import *import, const char *data, size_t len, struct bobbin_error *error);
 int import_openai_chat(struct import *import, const char *data, size_t len, struct bobbin_error *error);
