@@ -242,7 +242,12 @@ static int put_rewind(struct writing *writing, const struct log_record *record, 
 	return rc;
 }
 
-/* The message whose hash the line holds as its source, and everything before which it speaks of. */
+static bool has_inner(const struct json *object, struct json *ret_id)
+{
+	return json_get(object, "inner", ret_id) && ret_id->type == JSON_STRING;
+}
+
+/* The message up to which the line speaks of messages. */
 static bool find_source(
 	struct writing *writing, const struct log_record *record, const struct json *object, uint32_t *ret_node)
 {
@@ -250,7 +255,7 @@ static bool find_source(
 	struct json_iter iter;
 
 	if (record->kind == RECORD_COMPACTION) {
-		if (!json_get(object, "inner", &id) || id.type != JSON_STRING)
+		if (!has_inner(object, &id))
 			json_get(object, "cut", &id);
 	} else {
 		if (!json_get(object, "covers", &value))
@@ -263,11 +268,38 @@ static bool find_source(
 	       log_find(writing->log, json_string_content(&id, &writing->arena), ret_node, NULL) == 0;
 }
 
+/* Whether the messages up to there are those the line was made of: it says their hash, and one whose line is lost changes it. With
+ * an inner cut they end before that message. */
+static int has_its_source(
+	struct writing *writing, const struct log_record *record, const struct json *object, uint32_t last, bool *ret_has)
+{
+	struct json source, inner;
+	struct log_node node;
+	char now[32];
+
+	*ret_has = true;
+	if (!json_get(object, "source", &source) || source.type != JSON_STRING)
+		return 0;
+	int rc = log_look_up_node(writing->log, last, &node, writing->error);
+	if (!rc && record->kind == RECORD_COMPACTION && has_inner(object, &inner)) {
+		if (node.parent == NODE_NONE)
+			node.chain = 0;
+		else
+			rc = log_look_up_node(writing->log, node.parent, &node, writing->error);
+	}
+	if (rc)
+		return rc;
+	snprintf(now, sizeof(now), "chain:%016llx", (unsigned long long)node.chain);
+	*ret_has = slice_is(json_string_content(&source, &writing->arena), now);
+	return 0;
+}
+
 static int put_control(struct writing *writing, uint32_t number, const struct log_record *record)
 {
 	struct rewriting rewriting = {.parent = false};
 	struct json object;
 	uint32_t node = 0;
+	bool has_source;
 	int rc = log_record_read(writing->log, number, &writing->arena, &object, writing->error);
 
 	if (rc)
@@ -279,6 +311,10 @@ static int put_control(struct writing *writing, uint32_t number, const struct lo
 			return leave_out(writing, record, "a record of messages that are not in the log");
 		if (node >= writing->changed)
 			return leave_out(writing, record, "a record of messages that had to be changed");
+		if ((rc = has_its_source(writing, record, &object, node, &has_source)) < 0)
+			return rc;
+		if (!has_source)
+			return leave_out(writing, record, "a record of messages that are not what they were");
 	}
 	return put(writing, &object, record->seq, &rewriting);
 }

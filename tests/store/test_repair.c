@@ -425,6 +425,50 @@ static void records_of_segments__stay_while_what_they_cover_is_unchanged(void **
 	world_close(&world);
 }
 
+static uint64_t chain_of(struct log *log, const char *id)
+{
+	struct log_node node;
+	uint32_t at;
+
+	assert_int_equal(log_find(log, slice_of(id), &at, NULL), 0);
+	assert_int_equal(log_node(log, at, &node), 0);
+	return node.chain;
+}
+
+/* Its source is the hash of messages of which one is not there any more. What is of those before it stays. */
+static void records_of_segments__go_with_a_line_that_is_lost(void **state)
+{
+	static const struct {
+		const char *part, *source;
+		bool stays;
+	} RECORDS[] = {
+		{"\"type\":\"segment\",\"covers\":[\"m1\",\"m1\"]", "m1", true},
+		{"\"type\":\"segment\",\"covers\":[\"m1\",\"m4\"]", "m4", true},
+		{"\"type\":\"segment\",\"covers\":[\"m1\",\"m6\"]", "m6", false},
+		{"\"type\":\"compaction\",\"cut\":\"m6\",\"inner\":\"m2\"", "m1", true},
+		{"\"type\":\"compaction\",\"cut\":\"m4\",\"inner\":null", "m4", true},
+		{"\"type\":\"compaction\",\"cut\":\"m6\",\"inner\":null", "m6", false},
+		{"\"type\":\"compaction\",\"cut\":\"m6\",\"inner\":\"m6\"", "m5", false},
+	};
+	struct world world;
+	char record[160];
+	(void)state;
+	world_open(&world, STORE_SYNC_FULL);
+	talk(&world, "s");
+	struct log *log = world_log(&world, "s", LOG_WRITE);
+	for (size_t i = 0; i < sizeof(RECORDS) / sizeof(RECORDS[0]); i++) {
+		snprintf(record, sizeof(record), "{%s,\"source\":\"chain:%016llx\"}", RECORDS[i].part,
+			(unsigned long long)chain_of(log, RECORDS[i].source));
+		add(log, record);
+	}
+	log_close(log);
+	damage(&world, "s.jsonl", "{\"seq\":5,\"role\"", "{\"seq\":5,\"role");
+	struct log_repair made = repair(&world, "s");
+	for (size_t i = 0; i < sizeof(RECORDS) / sizeof(RECORDS[0]); i++)
+		has(&world, made.id, RECORDS[i].part, RECORDS[i].stays);
+	world_close(&world);
+}
+
 static void a_newer_version__is_not_repaired(void **state)
 {
 	struct world world;
@@ -535,6 +579,7 @@ int main(void)
 		cmocka_unit_test(a_fork_whose_parents_header_is_lost__gets_what_it_inherited),
 		cmocka_unit_test(a_damaged_fork__stays_a_fork),
 		cmocka_unit_test(records_of_segments__stay_while_what_they_cover_is_unchanged),
+		cmocka_unit_test(records_of_segments__go_with_a_line_that_is_lost),
 		cmocka_unit_test(a_newer_version__is_not_repaired),
 		cmocka_unit_test(a_repair_that_is_killed__leaves_nothing_and_can_be_done_again),
 		cmocka_unit_test(a_repair_without_memory__fails_and_makes_nothing),
