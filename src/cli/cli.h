@@ -124,9 +124,22 @@ void print_faults_json(const bobbin_faults *faults);
 /* read.c: what a list says of a session; `end` closes the object or goes on with it. */
 void note_damage(const struct arguments *arguments, bobbin_session *session);
 
-/* import_again.c: whether an older session of the owner's begins with all messages of the imported one's line: which. */
-bool imported_before(bobbin_store *store, const char *owner, const bobbin_import *import, size_t index,
-	char ret_id[BOBBIN_SESSION_ID_BYTES]);
+/* import_again.c: sessions of an owner by their titles. Fill with zeros first; what there is no memory for is not in it. */
+struct known_session {
+	char id[BOBBIN_SESSION_ID_BYTES], *title;
+	uint64_t messages;
+	size_t order;
+};
+struct known_sessions {
+	struct known_session *items;
+	size_t count, cap, sorted; /* `sorted`: those that were in the store; then those of this command */
+};
+void known_sessions_list(struct known_sessions *known, bobbin_store *store, const char *owner);
+void known_sessions_add(struct known_sessions *known, const bobbin_import *import);
+void known_sessions_free(struct known_sessions *known);
+/* The id of one that begins with all messages of the imported one's line, or NULL. */
+const char *imported_before(
+	const struct known_sessions *known, bobbin_store *store, const bobbin_import *import, size_t index);
 void print_info_json(const struct bobbin_session_info *info, const char *end);
 /* "3 messages", or "? messages" where nobody knows. */
 const char *messages_text(const struct bobbin_session_info *info);

@@ -24,10 +24,9 @@ static void print_tallies_json(const bobbin_import *import)
 }
 
 static void print_imported_json(
-	const struct arguments *arguments, bobbin_store *store, const bobbin_import *import, const char *file)
+	const struct known_sessions *known, bobbin_store *store, const bobbin_import *import, const char *file)
 {
 	const struct bobbin_imported *one;
-	char before[BOBBIN_SESSION_ID_BYTES];
 	putchar('{');
 	print_json_member("file", file);
 	putchar(',');
@@ -43,7 +42,8 @@ static void print_imported_json(
 		printf(",\"messages\":%llu,\"calls\":%llu,\"results\":%llu,\"messages_on_line\":%llu",
 			(unsigned long long)one->messages, (unsigned long long)one->calls,
 			(unsigned long long)one->results, (unsigned long long)one->messages_on_line);
-		if (imported_before(store, owner_name(arguments), import, i, before)) {
+		const char *before = imported_before(known, store, import, i);
+		if (before) {
 			putchar(',');
 			print_json_member("same_as", before);
 		}
@@ -97,11 +97,10 @@ static void note_unanswered(const struct arguments *arguments, const bobbin_impo
 }
 
 /* The ids go to stdout, one a line, so that a script can use them; the rest is for a person. */
-static void print_imported(
-	const struct arguments *arguments, bobbin_store *store, const bobbin_import *import, const char *file)
+static void print_imported(const struct arguments *arguments, const struct known_sessions *known, bobbin_store *store,
+	const bobbin_import *import, const char *file)
 {
 	const struct bobbin_imported *one;
-	char before[BOBBIN_SESSION_ID_BYTES];
 	size_t warnings = bobbin_faults_count(bobbin_import_warnings(import)),
 	       count = bobbin_import_count(import);
 	note(arguments, "%s: %s, %s session%s", file, bobbin_import_format(import), number_text(count),
@@ -113,7 +112,8 @@ static void print_imported(
 				counted(one->results, "result"));
 		else if (i == 10)
 			note(arguments, "  … and %s more", number_text(count - 10));
-		if (imported_before(store, owner_name(arguments), import, i, before))
+		const char *before = imported_before(known, store, import, i);
+		if (before)
 			note(arguments, "  the same messages stand in %s, which was there before", before);
 	}
 	for (size_t i = 0; i < warnings && i < SHOWN_REMARKS; i++) {
@@ -133,7 +133,8 @@ static void print_imported(
 		puts(one->id);
 }
 
-static int import_file(const struct arguments *arguments, bobbin_store *store, const char *file)
+static int import_file(
+	const struct arguments *arguments, bobbin_store *store, struct known_sessions *known, const char *file)
 {
 	struct bobbin_import_options options = BOBBIN_IMPORT_OPTIONS_INIT;
 	struct bobbin_error error;
@@ -158,15 +159,17 @@ static int import_file(const struct arguments *arguments, bobbin_store *store, c
 	if (rc < 0)
 		return fail(&error);
 	if (arguments->json)
-		print_imported_json(arguments, store, import, file);
+		print_imported_json(known, store, import, file);
 	else
-		print_imported(arguments, store, import, file);
+		print_imported(arguments, known, store, import, file);
+	known_sessions_add(known, import);
 	bobbin_import_free(import);
 	return 0;
 }
 
 int command_import(const struct arguments *arguments)
 {
+	struct known_sessions known = {NULL, 0, 0, 0};
 	bobbin_store *store;
 	if (arguments->id && arguments->word_count > 1)
 		return fail_usage("--id names one session; import the files one by one");
@@ -175,10 +178,12 @@ int command_import(const struct arguments *arguments)
 		rc = open_store(arguments, true, &store);
 	if (rc)
 		return rc;
+	known_sessions_list(&known, store, owner_name(arguments));
 	for (int i = 0; i < arguments->word_count; i++) {
-		int one = import_file(arguments, store, arguments->words[i]);
+		int one = import_file(arguments, store, &known, arguments->words[i]);
 		rc = one ? one : rc; /* one bad file does not stop the others */
 	}
+	known_sessions_free(&known);
 	bobbin_store_close(store);
 	return rc;
 }

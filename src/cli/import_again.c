@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whether the messages of an imported session stand in an older one already, as after a second import of the same file. Only
- * sessions of the same title and owner are looked into, each only up to the first message that differs: a reader of one more file
- * does not pay for the store.
+ * sessions of the same title and owner are looked into, each only up to the first message that differs. The store is listed once for
+ * all files of a command.
  */
 #include "cli/cli.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SESSIONS_LOOKED_FOR 10 /* of one file */
@@ -49,37 +51,95 @@ static bool begins_with(bobbin_store *store, const char *older, const char *newe
 	return same && got == 0;
 }
 
-static bool is_of(const bobbin_import *import, const char *id)
+/* By title; among those of one title as they were added, the newest first. */
+static int compare_known(const void *a, const void *b)
 {
-	const struct bobbin_imported *one;
-	for (size_t i = 0; (one = bobbin_import_get(import, i)); i++)
-		if (strcmp(one->id, id) == 0)
-			return true;
-	return false;
+	const struct known_session *left = a, *right = b;
+	int order = strcmp(left->title, right->title);
+	return order ? order : (left->order > right->order) - (left->order < right->order);
 }
 
-bool imported_before(bobbin_store *store, const char *owner, const bobbin_import *import, size_t index,
-	char ret_id[BOBBIN_SESSION_ID_BYTES])
+static void add_known(struct known_sessions *known, const char *id, const char *title, uint64_t messages)
+{
+	char *copy = strdup(title);
+	if (copy && known->count == known->cap) {
+		size_t cap = known->cap ? 2 * known->cap : 64;
+		struct known_session *grown = realloc(known->items, cap * sizeof(*grown));
+		known->items = grown ? grown : known->items;
+		known->cap = grown ? cap : known->cap;
+	}
+	if (!copy || known->count == known->cap) {
+		free(copy); /* a remark less */
+		return;
+	}
+	struct known_session *one = &known->items[known->count];
+	*one = (struct known_session){.title = copy, .messages = messages, .order = known->count++};
+	snprintf(one->id, sizeof(one->id), "%s", id);
+}
+
+void known_sessions_list(struct known_sessions *known, bobbin_store *store, const char *owner)
 {
 	struct bobbin_list_options options = BOBBIN_LIST_OPTIONS_INIT;
-	const struct bobbin_imported *one = bobbin_import_get(import, index);
 	const struct bobbin_session_info *info;
 	bobbin_list *list;
-	bool found = false;
-	if (index >= SESSIONS_LOOKED_FOR || !one || !one->messages_on_line || !*one->title)
-		return false;
 	options.owner = owner;
-	options.title = one->title;
 	if (bobbin_list_open(store, &options, &list, NULL) < 0)
-		return false; /* a remark less */
-	for (int looked = 0; !found && looked < SESSIONS_LOOKED_INTO && (info = bobbin_list_next(list));) {
-		if (strcmp(info->title, one->title) != 0 || *info->parent_id || info->damaged || !info->messages_known ||
-			info->messages < one->messages_on_line || is_of(import, info->id))
+		return;
+	while ((info = bobbin_list_next(list)))
+		if (*info->title && !*info->parent_id && !info->damaged && info->messages_known)
+			add_known(known, info->id, info->title, info->messages);
+	bobbin_list_close(list);
+	qsort(known->items, known->count, sizeof(*known->items), compare_known);
+	known->sorted = known->count;
+}
+
+void known_sessions_add(struct known_sessions *known, const bobbin_import *import)
+{
+	const struct bobbin_imported *one;
+	for (size_t i = 0; i < SESSIONS_LOOKED_FOR && (one = bobbin_import_get(import, i)); i++)
+		if (*one->title)
+			add_known(known, one->id, one->title, one->messages_on_line);
+}
+
+void known_sessions_free(struct known_sessions *known)
+{
+	for (size_t i = 0; i < known->count; i++)
+		free(known->items[i].title);
+	free(known->items);
+}
+
+/* The first of those that are sorted whose title is not below. */
+static size_t first_of(const struct known_sessions *known, const char *title)
+{
+	size_t low = 0, high = known->sorted;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (strcmp(known->items[middle].title, title) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const char *imported_before(
+	const struct known_sessions *known, bobbin_store *store, const bobbin_import *import, size_t index)
+{
+	const struct bobbin_imported *one = bobbin_import_get(import, index);
+	if (index >= SESSIONS_LOOKED_FOR || !one || !one->messages_on_line || !*one->title)
+		return NULL;
+	size_t at = first_of(known, one->title);
+	for (int looked = 0; at < known->count && looked < SESSIONS_LOOKED_INTO; at++) {
+		const struct known_session *older = &known->items[at];
+		if (strcmp(older->title, one->title) != 0) {
+			at = at < known->sorted ? known->sorted - 1 : at; /* those of this command are not sorted */
+			continue;
+		}
+		if (older->messages < one->messages_on_line)
 			continue;
 		looked++;
-		if ((found = begins_with(store, info->id, one->id)))
-			memcpy(ret_id, info->id, BOBBIN_SESSION_ID_BYTES);
+		if (begins_with(store, older->id, one->id))
+			return older->id;
 	}
-	bobbin_list_close(list);
-	return found;
+	return NULL;
 }

@@ -28,6 +28,16 @@ with Scratch() as scratch:
     said = third.errors.replace("\n    ", " ")
     ok(any(f"the same messages stand in {one['id']}, which was there before" in said for one in first + second), "for people, too", third)
 
+    # Also with one command, beside sessions of other titles.
+    with Scratch() as other:
+        path = file_of(other, "a.jsonl", *TALK)
+        paths = [file_of(other, f"{name}.jsonl", {"role": "user", "content": name}) for name in ("m", "z", "b")]
+        result = other.run("import", "--json", paths[0], path, paths[1], path, paths[2], paths[1])
+        rows = [row["sessions"][0] for row in result.rows]
+        equal([row.get("same_as") for row in rows], [None, None, None, rows[1]["id"], None, rows[2]["id"]], "two times in one command")
+        equal([one.get("same_as") in {row["id"] for row in rows} for one in imported(other, paths[2])], [True], "and in the next")
+        equal([imported(other, path)[0].get("same_as") in (rows[1]["id"], rows[3]["id"])], [True], "each by its title")
+
     # What went on since begins with the same messages; what another file of that name holds does not.
     with Scratch() as other:
         path = file_of(other, "a.jsonl", *TALK)
