@@ -249,7 +249,7 @@ static int first_line(const struct pair *pair, int file, uint64_t size, char *in
 static int is_another(const struct pair *pair, uint64_t from_size, bool *ret_is, struct bobbin_error *error)
 {
 	char *piece = pair->backup->piece;
-	struct slice ours, copied = {NULL, 0};
+	struct slice ours = {NULL, 0}, copied = {NULL, 0};
 	struct json record;
 	int rc = first_line(pair, pair->from, from_size, piece, &ours, error);
 
