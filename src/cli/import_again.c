@@ -89,7 +89,8 @@ void known_sessions_list(struct known_sessions *known, bobbin_store *store, cons
 		if (*info->title && !*info->parent_id && !info->damaged && info->messages_known)
 			add_known(known, info->id, info->title, info->messages);
 	bobbin_list_close(list);
-	qsort(known->items, known->count, sizeof(*known->items), compare_known);
+	if (known->count) /* qsort takes no NULL */
+		qsort(known->items, known->count, sizeof(*known->items), compare_known);
 	known->sorted = known->count;
 }
 
