@@ -117,8 +117,8 @@ int main(int argc, char **argv)
 			argv[3], "--", argv[i], NULL};
 		const char *theirs[] = {
 			argv[5], "--fixed-strings", "--count", "--no-filename", "--", argv[i], log, NULL};
-		char *our_json[] = {argv[4], "--store", argv[2], "search", "--json", "--session", argv[3], "--", argv[i], NULL};
-		char *their_json[] = {argv[5], "--fixed-strings", "--json", "--", argv[i], log, NULL};
+		const char *our_json[] = {argv[4], "--store", argv[2], "search", "--json", "--session", argv[3], "--", argv[i], NULL};
+		const char *their_json[] = {argv[5], "--fixed-strings", "--json", "--", argv[i], log, NULL};
 		unsigned long long hits = 0, lines = 0, counted = 0;
 		for (size_t at = 0; at < runs; at++) {
 			times[at] = run(ours, &hits);

@@ -77,7 +77,7 @@ int log_check_emptied(struct log *log, const struct meta *meta, struct bobbin_er
 uint64_t log_find_cut(struct log *log)
 {
 	struct meta meta = {.line = SESSION_LINE_INIT};
-	uint64_t size;
+	uint64_t size = 0;
 	uint32_t node;
 
 	if (log->is_copy || log->hidden || log->header_lost || meta_read(log->store, log->id, &meta, NULL) < 0 ||

@@ -348,7 +348,7 @@ static void clear_path(const char *path)
 	struct stat info;
 
 	if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-		char inside[SCRATCH_PATH_BYTES + 8];
+		char inside[SCRATCH_PATH_BYTES + 64];
 		snprintf(inside, sizeof(inside), "%s/inside", path);
 		unlink(inside);
 		rmdir(path);
