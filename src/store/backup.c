@@ -9,7 +9,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include "base/alloc.h"
-#include "base/id.h"
 #include "store/backup_copy.h"
 #include "store/database.h"
 #include "store/file.h"
@@ -466,20 +465,6 @@ static int drop(struct course *course, const char *id)
 	return 0;
 }
 
-/* The session whose meta file it is, or none. */
-static bool is_meta(const char *name, char ret_id[LIMIT_SESSION_ID_BYTES + 1])
-{
-	static const char ending[] = ".meta.json";
-	const size_t ending_len = sizeof(ending) - 1;
-	size_t len = strlen(name);
-
-	if (len <= ending_len || len - ending_len > LIMIT_SESSION_ID_BYTES || strcmp(name + len - ending_len, ending) != 0)
-		return false;
-	memcpy(ret_id, name, len - ending_len);
-	ret_id[len - ending_len] = 0;
-	return id_is_session(slice_of(ret_id));
-}
-
 static bool is_there(struct course *course, const char *id, const char *ending)
 {
 	const struct store *target = course->backup.target;
@@ -499,7 +484,7 @@ static int drop_lone_meta(struct course *course)
 	int rc = file_names_read(target->platform, target->dir, course->work, &names, course->error);
 
 	for (size_t at = 0; !rc && at < names.len; at += strlen(names.data + at) + 1)
-		if (is_meta(names.data + at, id) && !is_there(course, id, STORE_LOG_SUFFIX) && !is_there(course, id, COPY_SUFFIX))
+		if (store_session_of(names.data + at, ".meta.json", id) && !is_there(course, id, STORE_LOG_SUFFIX) && !is_there(course, id, COPY_SUFFIX))
 			target->platform->unlink_at(target->platform->context, target->dir, names.data + at, 0);
 	mem_free(names.data);
 	return rc;

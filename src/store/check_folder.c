@@ -34,15 +34,9 @@ static bool ends_with(const char *name, const char *end)
 /* The session that a file stands beside, by the endings that files beside a log have. */
 static bool session_of(const char *name, const char *const *endings, char ret_id[LIMIT_SESSION_ID_BYTES + 1])
 {
-	for (; *endings; endings++) {
-		size_t len = strlen(name) - strlen(*endings);
-		if (!ends_with(name, *endings) || len > LIMIT_SESSION_ID_BYTES)
-			continue;
-		memcpy(ret_id, name, len);
-		ret_id[len] = '\0';
-		return id_is_session(slice_of(ret_id));
-	}
-	return false;
+	while (*endings && !store_session_of(name, *endings, ret_id))
+		endings++;
+	return *endings != NULL;
 }
 
 /* ---- Leftovers -------------------------------------------------------------------------------------------
@@ -194,17 +188,15 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static bool is_log(const char *name)
 {
-	static const char *const endings[] = {STORE_LOG_SUFFIX, NULL};
 	char id[LIMIT_SESSION_ID_BYTES + 1];
-	return session_of(name, endings, id);
+	return store_session_of(name, STORE_LOG_SUFFIX, id);
 }
 
 /* A folder in which a workspace is being made. */
 static bool is_new_workspace(const char *name)
 {
-	static const char *const endings[] = {".files", NULL};
 	char id[LIMIT_SESSION_ID_BYTES + 1];
-	return name[0] == '.' && session_of(name + 1, endings, id);
+	return name[0] == '.' && store_session_of(name + 1, ".files", id);
 }
 
 /* What a name is the name of, whatever stands there. */

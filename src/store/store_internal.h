@@ -33,6 +33,9 @@ void store_discard_index(const struct store *store, const char *id);
 #define COPY_SUFFIX ".base" STORE_LOG_SUFFIX
 #define STORE_HEAD_BYTES 8192 /* the longest header line we write has about 7,000 */
 
+/* Whether a name is the id of a session with that ending; the id (store_list.c). */
+bool store_session_of(const char *name, const char *ending, char ret_id[LIMIT_SESSION_ID_BYTES + 1]);
+
 /* The logs of the folder, newest first (store_list.c). Whoever asks frees `found`. */
 struct store_found {
 	char id[LIMIT_SESSION_ID_BYTES + 1];

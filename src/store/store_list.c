@@ -16,14 +16,24 @@
 
 #define TAIL_BYTES 4096 /* shows the newest record unless that one is larger */
 
+bool store_session_of(const char *name, const char *ending, char ret_id[LIMIT_SESSION_ID_BYTES + 1])
+{
+	size_t len = strlen(name), tail = strlen(ending);
+
+	if (len <= tail || len - tail > LIMIT_SESSION_ID_BYTES || strcmp(name + len - tail, ending) != 0)
+		return false;
+	memcpy(ret_id, name, len - tail);
+	ret_id[len - tail] = '\0';
+	return id_is_session(slice_of(ret_id));
+}
+
 static bool find_log(void *data, const char *name)
 {
 	struct store_listing *listing = data;
-	size_t len = strlen(name), suffix = sizeof(STORE_LOG_SUFFIX) - 1;
+	char id[LIMIT_SESSION_ID_BYTES + 1];
 	struct store_found *found;
 
-	if (len <= suffix || strcmp(name + len - suffix, STORE_LOG_SUFFIX) != 0 ||
-		!id_is_session((struct slice){name, len - suffix}))
+	if (!store_session_of(name, STORE_LOG_SUFFIX, id))
 		return true;
 	listing->error =
 		mem_grow((void **)&listing->found, &listing->cap, listing->count + 1, sizeof(*found));
@@ -31,7 +41,7 @@ static bool find_log(void *data, const char *name)
 		return false;
 	found = &listing->found[listing->count];
 	memset(found, 0, sizeof(*found));
-	memcpy(found->id, name, len - suffix);
+	memcpy(found->id, id, strlen(id)); /* the rest is zero */
 	const struct platform *platform = listing->store->platform;
 	/* Deleted in between: no session. Any other failure hides none: what is looked at next says what is wrong. */
 	if (platform->info_at(platform->context, listing->store->dir, name, &found->info) != -ENOENT)
