@@ -30,6 +30,15 @@ struct world {
 	struct fail_platform platform;
 };
 
+static void world_init(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	scratch_make(world->dir);
+	snprintf(world->store, sizeof(world->store), "%s", scratch_path(world->dir, "store"));
+	fail_platform_init(&world->platform);
+	world->platform.skip_sync = true;
+}
+
 static bobbin_store *open_store(struct world *world, bool read_only)
 {
 	struct store_options options = {.create = !read_only,
@@ -82,11 +91,7 @@ static void prepare(struct world *world)
 	bobbin_store *store;
 	bobbin_session *session;
 
-	memset(world, 0, sizeof(*world));
-	scratch_make(world->dir);
-	snprintf(world->store, sizeof(world->store), "%s", scratch_path(world->dir, "store"));
-	fail_platform_init(&world->platform);
-	world->platform.skip_sync = true;
+	world_init(world);
 	fail_platform_set_time(&world->platform, SOME_TIME, SOME_TIME);
 	store = open_store(world, false);
 	session = begin(store, "main");
@@ -464,11 +469,7 @@ static void prepare_owned(struct world *world)
 	struct bobbin_session_options options = BOBBIN_SESSION_OPTIONS_INIT;
 	bobbin_session *session;
 
-	memset(world, 0, sizeof(*world));
-	scratch_make(world->dir);
-	snprintf(world->store, sizeof(world->store), "%s", scratch_path(world->dir, "store"));
-	fail_platform_init(&world->platform);
-	world->platform.skip_sync = true;
+	world_init(world);
 	bobbin_store *store = open_store(world, false);
 	options.owner = "ana";
 	assert_int_equal(bobbin_session_open(store, "beheaded", &options, &session, NULL), 0);
@@ -587,11 +588,7 @@ static void prepare_long(struct world *world)
 	bobbin_session *session;
 	char record[64];
 
-	memset(world, 0, sizeof(*world));
-	scratch_make(world->dir);
-	snprintf(world->store, sizeof(world->store), "%s", scratch_path(world->dir, "store"));
-	fail_platform_init(&world->platform);
-	world->platform.skip_sync = true;
+	world_init(world);
 	bobbin_store *store = open_store(world, false);
 	assert_int_equal(bobbin_session_open(store, "long", NULL, &session, NULL), 0);
 	for (int i = 1; i <= LONG_LINE; i++) {

@@ -75,6 +75,22 @@ struct log *world_log(struct world *world, const char *id, enum log_mode mode)
 	return log;
 }
 
+struct log *world_fork(struct world *world, const char *parent, const char *child, uint64_t count)
+{
+	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
+	struct log *log = world_log(world, parent, LOG_WRITE), *fork = NULL;
+
+	options.create.id = slice_of(child);
+	options.by_count = true;
+	options.count = count;
+	int rc = log_fork(log, &options, NULL, &fork, &world->error);
+	if (rc)
+		print_message("%s\n", world->error.message);
+	assert_int_equal(rc, 0);
+	log_close(log);
+	return fork;
+}
+
 void world_write(struct world *world, const char *name, const char *text)
 {
 	scratch_write_text(world->dir, name, text);

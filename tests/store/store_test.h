@@ -34,6 +34,8 @@ void world_close(struct world *world);
 
 struct log *world_create(struct world *world, const char *id);
 struct log *world_log(struct world *world, const char *id, enum log_mode mode);
+/* A fork of the first so many messages, open for writing. */
+struct log *world_fork(struct world *world, const char *parent, const char *child, uint64_t count);
 void world_write(struct world *world, const char *name, const char *text);
 
 /* Appends one record, which must work; returns its ack. */

@@ -18,7 +18,6 @@ struct moment {
 
 static void begin(struct moment *moment)
 {
-	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	struct log *child;
 
 	memset(moment, 0, sizeof(*moment));
@@ -28,12 +27,10 @@ static void begin(struct moment *moment)
 	snprintf(strrchr(moment->path, '/'), 16, "/backup");
 	struct log *log = world_create(&moment->world, "main");
 	say(log, "user", "question");
-	options.at = SLICE_LITERAL("m1");
-	options.create.id = SLICE_LITERAL("kid");
-	assert_int_equal(log_fork(log, &options, NULL, &child, &moment->world.error), 0);
+	log_close(log);
+	child = world_fork(&moment->world, "main", "kid", 1);
 	say(child, "assistant", "answer");
 	log_close(child);
-	log_close(log);
 }
 
 static void end(struct moment *moment)

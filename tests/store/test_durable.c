@@ -180,7 +180,6 @@ static void session__is_on_disk_when_it_is_made_and_gone_when_it_is_deleted(void
 static void backup__is_on_disk_when_it_is_told(void **state)
 {
 	(void)state;
-	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	struct store_backup counts;
 	struct world world;
 	char path[SCRATCH_PATH_BYTES + 16];
@@ -190,10 +189,8 @@ static void backup__is_on_disk_when_it_is_told(void **state)
 	snprintf(strrchr(path, '/'), 16, "/backup");
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "one");
-	options.at = SLICE_LITERAL("m1");
-	options.create.id = SLICE_LITERAL("kid");
-	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
 	log_close(log);
+	log_close(world_fork(&world, "main", "kid", 1));
 	mkdir(scratch_path(world.dir, "blobs"), 0700);
 	world_write(&world, "blobs/ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", "abc");
 	mkdir(scratch_path(world.dir, "main"), 0700);
@@ -234,16 +231,13 @@ static void blob__is_on_disk_when_it_is_told(void **state)
 static void copies_of_what_is_inherited__are_on_disk_when_their_parent_goes(void **state)
 {
 	(void)state;
-	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	struct world world;
 
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "one");
-	options.at = SLICE_LITERAL("m1");
-	options.create.id = SLICE_LITERAL("kid");
-	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
 	log_close(log);
+	log_close(world_fork(&world, "main", "kid", 1));
 	note_from_here(&world);
 	assert_int_equal(store_delete_materialized(world.store, slice_of("main"), &world.error), 0);
 	assert_all_is_on_disk(&world);

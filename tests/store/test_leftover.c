@@ -235,19 +235,16 @@ static void delete__a_damaged_fork_keeps_its_parent(void **state)
 {
 	(void)state;
 	struct world world;
-	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	struct log *kid;
 	size_t len;
 
 	world_open(&world, STORE_SYNC_NONE);
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "one");
-	options.at = SLICE_LITERAL("m1");
-	options.create.id = SLICE_LITERAL("kid");
-	assert_int_equal(log_fork(log, &options, NULL, &kid, &world.error), 0);
+	log_close(log);
+	kid = world_fork(&world, "main", "kid", 1);
 	say(kid, "assistant", "two");
 	log_close(kid);
-	log_close(log);
 	char *bytes = scratch_read(world.dir, "kid.jsonl", &len);
 	size_t header = (size_t)((char *)memchr(bytes, '\n', len) - bytes) + 1;
 	for (size_t i = 0; i < 3 * header; i++) {
@@ -299,16 +296,13 @@ static void hidden_session__is_durable_when_it_has_appeared(void **state)
 static void delete__copies_are_durable_before_the_parent_goes(void **state)
 {
 	(void)state;
-	struct log_fork_options options = LOG_FORK_OPTIONS_INIT;
 	struct world world;
 
 	world_open(&world, STORE_SYNC_FULL);
 	struct log *log = world_create(&world, "main");
 	say(log, "user", "inherited");
-	options.at = SLICE_LITERAL("m1");
-	options.create.id = SLICE_LITERAL("kid");
-	assert_int_equal(log_fork(log, &options, NULL, NULL, &world.error), 0);
 	log_close(log);
+	log_close(world_fork(&world, "main", "kid", 1));
 	fail_platform_plan(&world.platform, CALL_SYNC, 1, EIO);
 	assert_int_equal(store_delete_materialized(world.store, SLICE_LITERAL("main"), &world.error), BOBBIN_EIO);
 	assert_true(world.platform.failed);

@@ -147,15 +147,9 @@ static void a_repair_of_an_emptied_log__says_what_is_lost_once(void **state)
 
 static void fork_of(struct world *world, const char *parent, const char *child, uint64_t count)
 {
-	struct log_fork_options fork = LOG_FORK_OPTIONS_INIT;
-	struct log *log = world_log(world, parent, LOG_WRITE), *made;
-	fork.create.id = slice_of(child);
-	fork.by_count = true;
-	fork.count = count;
-	assert_int_equal(log_fork(log, &fork, NULL, &made, NULL), 0);
+	struct log *made = world_fork(world, parent, child, count);
 	say(made, "assistant", "in the fork");
 	log_close(made);
-	log_close(log);
 }
 
 static void an_emptied_fork__keeps_what_stands_in_its_copy(void **state)

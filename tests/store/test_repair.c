@@ -270,16 +270,10 @@ static void a_lost_header__takes_nothing_from_anothers_meta(void **state)
 
 static void fork_of(struct world *world, const char *parent, const char *child, uint64_t count)
 {
-	struct log_fork_options fork = LOG_FORK_OPTIONS_INIT;
-	struct log *log = world_log(world, parent, LOG_WRITE), *made;
-	fork.create.id = slice_of(child);
-	fork.by_count = true;
-	fork.count = count;
-	assert_int_equal(log_fork(log, &fork, NULL, &made, NULL), 0);
+	struct log *made = world_fork(world, parent, child, count);
 	say(made, "assistant", "in the fork");
 	say(made, "user", "still in the fork");
 	log_close(made);
-	log_close(log);
 }
 
 static void a_fork_without_its_parent__becomes_a_root_that_says_so(void **state)
